@@ -109,12 +109,12 @@ def test_closed_forms_are_held_against_evaluations_as_they_are(capsys, tmp_path,
 
 @pytest.mark.parametrize("command", ["bayes", "optimal"])
 def test_digits_that_nobody_asked_for_are_those_that_there_are(capsys, tmp_path, command) -> None:
-    """p1/p0 = 2x on (0, 1), whose number only float64 has: 1 - E x/(x + y) = 4 (1 - log 2)/3."""
-    model = tmp_path / "ramp.toml"
-    model.write_text('[task]\nrelevant = "2*x"\nothers = "1"\nsupport = [0, 1]\nlength = "2"\nnoise = 0\n')
+    """p1/p0 = 3 (2x - 1)^2 on (0, 1) vanishes at a token, and only float64 has the number, (3/2) (1 - pi/4)."""
+    model = tmp_path / "valley.toml"
+    model.write_text('[task]\nrelevant = "3*(2*x-1)**2"\nothers = "1"\nsupport = [0, 1]\nlength = "2"\nnoise = 0\n')
     found = answer(capsys, command, "--task", str(model))
     number = found if command == "bayes" else found["risk"]
-    assert abs(float(number["value"]) - float(4 * (1 - mp.log(2)) / 3)) < 1e-13
+    assert abs(float(number["value"]) - float(1.5 * (1 - mp.pi / 4))) <= float(number["error"]) < 1e-12
     more = ["bayes", "--task", str(model), "--digits", "20"]
     with pytest.raises(SystemExit) as ended:
         main(more)

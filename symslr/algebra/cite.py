@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, final
 
-from sympy import Expr, Ge, Gt, Mul, S, Symbol, factor, together
+from sympy import Expr, Ge, Gt, Mul, S, Symbol, together
 from sympy.core.function import AppliedUndef
 from sympy.core.relational import GreaterThan, LessThan
 from sympy.logic.boolalg import Boolean
@@ -21,6 +21,7 @@ from symslr.model.admissible import check_mean_one
 from symslr.model.configuration import ConfigurationLaw
 from symslr.model.exact import exact
 from symslr.model.open_function import OpenFunction
+from symslr.model.powers import factored
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import epsilon, x
 
@@ -148,5 +149,5 @@ def _holds(condition: Boolean) -> bool:
     """Whether a relation between two formulas is seen to hold where their difference is brought together."""
     if not isinstance(condition, (GreaterThan, LessThan)):
         return False
-    difference = factor(together(condition.gts - condition.lts))
+    difference = factored(together(condition.gts - condition.lts))
     return bool(difference.is_nonnegative)

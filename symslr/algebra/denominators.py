@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sympy import Expr, Mul, Ne, Pow, factor, latex
+from sympy import Expr, Mul, Ne, Pow, latex
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import OPAQUE
+from symslr.model.powers import factored
 
 
 def cancelled(before: Expr, after: Expr, letters: Mapping[Expr, Expr] | None = None) -> tuple[Hypothesis, ...]:
@@ -31,7 +32,7 @@ def _denominators(expr: Expr) -> set[Expr]:
         return set()
     found = set().union(*(_denominators(arg) for arg in expr.args))
     if isinstance(expr, Pow) and expr.exp.could_extract_minus_sign():
-        parts = [expr.base] if expr.base.has(*OPAQUE) else Mul.make_args(factor(expr.base))
+        parts = [expr.base] if expr.base.has(*OPAQUE) else Mul.make_args(factored(expr.base))
         bases = (part.as_base_exp()[0] for part in parts)
         found |= {-base if base.could_extract_minus_sign() else base for base in bases if not base.is_number}
     return found

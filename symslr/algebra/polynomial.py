@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Sum, cancel, together
 from sympy import expand as sympy_expand
-from sympy import factor as sympy_factor
 from sympy.core.function import Application
 
 from symslr.expression.configuration import PosteriorMean
@@ -16,6 +15,7 @@ from symslr.expression.expectation import Expectation
 from symslr.expression.folded import FOLDED, ConditionalMean, Minimum
 from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
 from symslr.expression.quantity import Quantity
+from symslr.model.powers import factored
 from symslr.model.symbols import BOUND_IN_SEQUENCE
 
 OPAQUE = (
@@ -90,7 +90,7 @@ def gathered(expr: Expr) -> Expr:
 
 @lru_cache(maxsize=4096)
 def _in_lowest_terms(coefficient: Expr) -> Expr:
-    return sympy_factor(cancel(together(coefficient)))
+    return factored(cancel(together(coefficient)))
 
 
 def on_letters(rewrite: Callable[[Expr], Expr], expr: Expr, opaque: tuple[type[Expr], ...]) -> Expr:

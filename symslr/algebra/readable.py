@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from sympy import Add, And, Expr, Mul, S, factor, latex, log, together
+from sympy import Add, And, Expr, Mul, S, latex, log, together
 from sympy.core.relational import Equality, Relational
 from sympy.logic.boolalg import Boolean
+
+from symslr.model.powers import factored
 
 SIGNS = {">": ">", ">=": r"\geq", "<": "<", "<=": r"\leq", "!=": r"\neq"}
 LONG = 60
@@ -28,7 +30,7 @@ def _said(relation: Boolean) -> list[str]:
     moved = relation.lhs - relation.rhs
     if sign in ("<", "<="):
         sign, moved = FLIPPED[sign], -moved
-    shorter = _against_zero(factor(together(moved)), sign)
+    shorter = _against_zero(factored(together(moved)), sign)
     return [latex(relation)] if shorter is None else shorter
 
 
@@ -52,7 +54,7 @@ def _of_factor(expr: Expr, sign: str) -> list[str]:
     if root or (power.is_number and power != 1 and base.is_real and sign == "!="):
         return _of_factor(base, sign)
     if isinstance(expr, log) and (expr.args[0].is_positive or (expr.args[0].is_nonnegative and sign == ">")):
-        ratio = factor(together(expr.args[0] - 1))
+        ratio = factored(together(expr.args[0] - 1))
         return _against_zero(ratio, sign) or [f"{latex(expr)} {SIGNS[sign]} 0"]
     terms = Add.make_args(expr.expand())
     left = Add(*(term for term in terms if not term.could_extract_minus_sign()))

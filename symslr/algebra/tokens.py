@@ -24,6 +24,7 @@ from sympy.core.function import Application
 from symslr.algebra.polynomial import separate
 from symslr.algebra.rule import RuleRefused
 from symslr.expression.folded import FOLDED
+from symslr.model.powers import factored
 from symslr.model.split_factor import split_factor
 from symslr.model.symbols import BOUND_IN_SEQUENCE, OTHERS, chi, epsilon, m, x
 
@@ -146,7 +147,7 @@ def marked_terms(expr: Expr, length: Expr) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _falling(coefficient: Expr, length: Expr) -> Expr:
-    return coefficient.expand(func=True).factor() if coefficient.has(length) else coefficient
+    return factored(coefficient.expand(func=True)) if coefficient.has(length) else coefficient
 
 
 def _at(h: Expr, token: Expr) -> Expr:

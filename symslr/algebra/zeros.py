@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sympy import Abs, Expr, Mul, Poly, S, Symbol, cancel, factor, real_roots, sqrt
+from sympy import Abs, Expr, Mul, Poly, S, Symbol, cancel, real_roots, sqrt
+
+from symslr.model.powers import factored
 
 Sign = Callable[[Expr], int | None]
 """1 where provably positive, 0 where provably nonnegative, -1 where provably negative, None where undecided."""
@@ -31,7 +33,7 @@ def real_zeros(polynomial: Expr, t: Symbol, sign: Sign) -> list[Zero]:
         ZerosUnknown: for a factor of degree three or more whose coefficients are not all rational.
     """
     zeros = []
-    for part in Mul.make_args(factor(polynomial)):
+    for part in Mul.make_args(factored(polynomial)):
         base, multiplicity = part.as_base_exp()
         if base.has(t):
             zeros += [Zero(place, int(multiplicity), real) for place, real in _zeros_of(base, t, sign)]
@@ -53,7 +55,7 @@ def _zeros_of(base: Expr, t: Symbol, sign: Sign) -> list[tuple[Expr, bool]]:
     if poly.degree() > 2:
         raise ZerosUnknown(f"the zeros of {base} in {t} are not found in closed form")
     lead, middle, constant = coefficients
-    discriminant = factor(middle**2 - 4 * lead * constant)
+    discriminant = factored(middle**2 - 4 * lead * constant)
     known = sign(discriminant)
     if known == -1:
         return []

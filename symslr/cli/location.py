@@ -49,17 +49,17 @@ def has_open_correlation(task: LocationTask) -> bool:
     return task.key_covariance is not None and bool(task.key_covariance.free_symbols)
 
 
-def bayes(law: Located, digits: int, certified: bool, seconds: float) -> Value:
+def bayes(law: Located, digits: int | None, certified: bool, seconds: float) -> Value:
     """The Bayes risk."""
     from symslr.evaluation.location import bayes_value
 
     with answered_within(seconds, options.FEWER):
         if certified:
-            return bayes_value(law.task, law.values, digits, "arb")
+            return bayes_value(law.task, law.values, digits or options.USUAL_DIGITS, "arb")
         return _with_digits(digits, lambda n: bayes_value(law.task, law.values, n, None, FOR_SAMPLES * seconds))
 
 
-def weighed_bayes(asked: Problem, digits: int, backend: str | None, seconds: float) -> Value:
+def weighed_bayes(asked: Problem, digits: int | None, backend: str | None, seconds: float) -> Value:
     """The Bayes risk of a task with a weight."""
     from symslr.evaluation import evaluate
     from symslr.evaluation.in_time import in_time
@@ -68,26 +68,23 @@ def weighed_bayes(asked: Problem, digits: int, backend: str | None, seconds: flo
     expr = bayes_risk(asked.task)
 
     def compute(wanted: int | None) -> Value:
-        if backend is not None or wanted is None:
+        if backend is not None:
             return evaluate(expr, asked.values, wanted, backend)
         return _with_digits(wanted, lambda n: evaluate(expr, asked.values, n))
 
     return in_time(seconds, digits, compute)
 
 
-def _with_digits(digits: int, compute: Callable[[int | None], Value]) -> Value:
-    """To so many digits; the usual number, for which nobody asked, to those that the route to the number gives."""
+def _with_digits(digits: int | None, compute: Callable[[int | None], Value]) -> Value:
+    """To so many digits; where nobody asked for any, to the usual number, or to those that the route to the number gives."""
     from symslr.evaluation import CannotEvaluate
 
-    try:
+    if digits is not None:
         return compute(digits)
-    except CannotEvaluate as refusal:
-        if digits != options.USUAL_DIGITS:
-            raise
-        try:
-            return compute(None)
-        except CannotEvaluate:
-            raise refusal from None
+    try:
+        return compute(options.USUAL_DIGITS)
+    except CannotEvaluate:
+        return compute(None)  # the reason why there are none, if there are none, is that of the last route
 
 
 def risk(
@@ -141,7 +138,7 @@ def _is_law(wanted: TaskRequest) -> bool:
     return is_located(wanted) or wanted.task == "spiked"
 
 
-def _least(law: Located | Problem, digits: int, seconds: float) -> Value:
+def _least(law: Located | Problem, digits: int | None, seconds: float) -> Value:
     """The Bayes risk of a task at values."""
     from symslr.model.asked import Located
 
@@ -155,7 +152,7 @@ def optimal(
     length: str = options.LengthOption,
     nu: str = options.NuOption,
     noise: str = options.NoiseOption,
-    digits: int = options.DigitsOption,
+    digits: int | None = options.BayesDigitsOption,
     seconds: float = options.SecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:

@@ -36,7 +36,7 @@ def bayes(
     length: str = options.LengthOption,
     nu: str = options.NuOption,
     noise: str = options.NoiseOption,
-    digits: int = options.DigitsOption,
+    digits: int | None = options.BayesDigitsOption,
     certified: bool = options.CertifiedOption,
     symbolic: bool = options.SymbolicOption,
     seconds: float = options.SecondsOption,
@@ -67,7 +67,7 @@ def bayes(
         formula = bayes_formula(problem.task)
         number = formula.exact(problem.values)
         if number is not None:
-            proved = _of_closed_form(problem, formula, number, expr, digits)
+            proved = _of_closed_form(problem, formula, number, expr, digits or options.USUAL_DIGITS)
     if proved is not None:
         show("Bayes risk", problem, proved, {"exact": str(number)}, as_json)
         return

@@ -117,6 +117,12 @@ NormaliseOption = typer.Option("sum", "--normalise", help="Of --kernel: sum or n
 OffsetOption = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser of --kernel.")
 USUAL_DIGITS = 15
 DigitsOption = typer.Option(USUAL_DIGITS, "--digits", parser=digits, help="Significant digits wanted.")
+BayesDigitsOption = typer.Option(
+    None,
+    "--digits",
+    parser=digits,
+    help=f"Significant digits wanted; by default {USUAL_DIGITS}, or what can be had where those cannot.",
+)
 RiskDigitsOption = typer.Option(
     None,
     "--digits",

@@ -16,7 +16,7 @@ from sympy import Expr, Integral, Symbol
 from symslr.evaluation.admission.admitted import check_admitted, check_means_exist
 from symslr.evaluation.admission.guard import unheld
 from symslr.evaluation.admission.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
-from symslr.evaluation.errors import CannotEvaluate, FloatOnly
+from symslr.evaluation.errors import CannotEvaluate, FloatOnly, OutOfDigits, beside
 from symslr.evaluation.in_time import in_time
 from symslr.evaluation.multiprecision import evaluate_multiprecision
 from symslr.evaluation.nodes.node import Context, Node, Pair
@@ -174,11 +174,13 @@ def _any_digits(expr: Expr, inputs: Inputs, digits: int) -> Value:
     """A certified value, which is also the faster, where there is a proof that reaches the digits; else an estimated one."""
     try:
         value = _certified(expr, inputs, digits)
-        if value.digits >= digits:
-            return value
-    except CannotEvaluate:
-        pass
-    return _estimated(expr, inputs, digits)
+    except CannotEvaluate as no_proof:
+        try:
+            return _estimated(expr, inputs, digits)
+        except CannotEvaluate as reason:
+            beside(reason, no_proof)
+            raise
+    return value if value.digits >= digits else _estimated(expr, inputs, digits)
 
 
 def float_scope(given: Mapping[Symbol, Any]) -> dict[Symbol, Pair]:
@@ -287,26 +289,39 @@ def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
             break
         own = min(own + wanted - reached, FLOAT_AIM)  # a formula may lose digits that its integrals have
     if reached < required:
-        raise CannotEvaluate(f"float64 reaches {reached} of {required} digits here; use backend 'mpmath'")
+        raise _too_few(reached, required, "use backend 'mpmath'")
     return Value(mpmath.mpf(value), mpmath.mpf(error), Kind.ESTIMATED, reached, FLOAT_METHOD)
+
+
+def _too_few(reached: int, required: int, instead: str = "") -> OutOfDigits:
+    """What is said where float64 has fewer digits than are needed, and what to ask instead: fewer digits, where there are any."""
+    instead = instead or (f"ask for at most {reached}" if reached else "expected a smaller scale or signal")
+    return OutOfDigits(f"float64 reaches {reached} of {required} digits here; {instead}")
 
 
 def _float_first(expr: Expr, inputs: Inputs, digits: int | None) -> Value:
     """float64 where its error allows, else mpmath; without digits asked for, a poor float64 value is better than none."""
-    found, refusal = None, None
+    more = digits or MULTIPRECISION_DIGITS
     try:
         found = _scalars(expr, inputs, digits or FLOAT_AIM, 0)
-        if found.digits >= (digits or DEFAULT_DIGITS):
-            return found
-    except CannotEvaluate as in_float:
-        refusal = in_float
+    except CannotEvaluate as refusal:
+        try:
+            return _any_digits(expr, inputs, more)
+        except FloatOnly:
+            pass
+        except CannotEvaluate as reason:
+            beside(reason, refusal)
+            raise
+        raise  # the reason is why float64 failed
+    if found.digits >= (digits or DEFAULT_DIGITS):
+        return found
     try:
-        return _any_digits(expr, inputs, digits or MULTIPRECISION_DIGITS)
+        return _any_digits(expr, inputs, more)
     except CannotEvaluate as reason:
-        if digits is None and found is not None and found.digits > 0:
+        if digits is None and found.digits > 0:
             return found
-        if refusal is not None and isinstance(reason, FloatOnly):  # the reason is why float64 failed
-            raise refusal from reason
+        if isinstance(reason, FloatOnly):
+            raise _too_few(found.digits, digits or 1) from reason
         raise
 
 
@@ -319,7 +334,5 @@ def _arrays(expr: Expr, inputs: Inputs, digits: int) -> Value:
     values, errors = (np.array(column).reshape(shape) for column in zip(*found))
     reached = digits_of_arrays(values, errors)
     if digits and reached < digits:
-        raise CannotEvaluate(
-            f"float64 reaches {reached} of {digits} digits somewhere on the grid; ask for fewer digits"
-        )
+        raise OutOfDigits(f"float64 reaches {reached} of {digits} digits somewhere on the grid; ask for fewer digits")
     return Value(values, errors, Kind.ESTIMATED, reached, FLOAT_METHOD)

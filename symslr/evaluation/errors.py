@@ -7,9 +7,38 @@ class CannotEvaluate(ValueError):
     """The expression is admissible, but no backend that was allowed reaches a number: the message says why."""
 
 
-class FloatOnly(CannotEvaluate):
+class OutOfDigits(CannotEvaluate):
+    """So many digits are out of reach; fewer may be had."""
+
+
+class FloatOnly(OutOfDigits):
     """Only float64 has a way to the value, and it is not asked."""
 
 
-class TooDear(CannotEvaluate):
+class TooDear(OutOfDigits):
     """A mesh would be larger than is worth while; another form of the same integral would meet it again."""
+
+
+def beside(refusal: Exception, other: Exception) -> Exception:
+    """A refusal, which from now on knows of another way's refusal that was met before it."""
+    if refusal is not other:
+        vars(refusal).setdefault(MET_BEFORE, []).append(other)
+    return refusal
+
+
+def fewer_digits_may_do(refusal: BaseException) -> bool:
+    """Whether a refusal, or one of those that it was raised from or met beside, is for want of digits."""
+    todo, seen = [refusal], {id(refusal)}
+    while todo:
+        one = todo.pop()
+        if isinstance(one, OutOfDigits):
+            return True
+        for other in (one.__cause__, *vars(one).get(MET_BEFORE, ())):
+            if other is not None and id(other) not in seen:
+                seen.add(id(other))
+                todo.append(other)
+    return False
+
+
+MET_BEFORE = "met_before"
+"""Where a refusal keeps the refusals of other ways."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from symslr.budget import OutOfTime, processor_time, used_up
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, fewer_digits_may_do
 from symslr.expression.value import Value
 
 USUAL, ASKED = {None: 0.4, 6: 0.4, 1: 0.15}, {None: 0.75, 6: 0.15, 1: 0.05}
@@ -20,6 +20,8 @@ Answer = TypeVar("Answer", Value, tuple[Value, dict[str, Value]], dict[str, Valu
 def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], Answer]) -> Answer:
     """What is computed to so many digits within a budget of processor time; to few where none were asked for.
 
+    Fewer digits are tried where time, or a refusal for want of digits, stands in the way; any other refusal ends it.
+
     Raises:
         CannotEvaluate: why the digits asked for, or any, cannot be had; or in one line that the budget is used up: how far fewer
             digits came, and what may be asked instead.
@@ -30,7 +32,7 @@ def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], 
         with processor_time(parts[None] * seconds):
             return compute(digits)
     except CannotEvaluate as reason:
-        if digits is not None:
+        if digits is not None or not fewer_digits_may_do(reason):
             raise
         refused = reason
     except OutOfTime:
@@ -41,8 +43,12 @@ def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], 
         try:
             with processor_time(part * seconds):
                 found = compute(few)
-        except (OutOfTime, CannotEvaluate):
+        except OutOfTime:
             continue
+        except CannotEvaluate as reason:
+            if fewer_digits_may_do(reason):
+                continue
+            raise (refused or reason) from reason
         if digits is None:
             return found
         value = found[0] if isinstance(found, tuple) else found

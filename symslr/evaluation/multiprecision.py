@@ -8,7 +8,7 @@ from typing import Any
 import mpmath
 from sympy import Symbol
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.nodes.minimum import MinimumNode
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.balls import Multiprecision
@@ -54,7 +54,7 @@ def _raised(
                 return result
             missing = int(mpmath.ceil(mpmath.log10(error / wanted))) if value != 0 else digits
         lost += max(2, missing + 1)
-    raise CannotEvaluate(f"mpmath: {digits} digits are out of reach; {max(0, digits - missing)} were obtained")
+    raise OutOfDigits(f"mpmath: {digits} digits are out of reach; {max(0, digits - missing)} were obtained")
 
 
 def evaluate_multiprecision(node: Node, scalars: Mapping[Symbol, Any], digits: int) -> Value:

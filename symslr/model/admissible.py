@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 
 import numpy as np
-from sympy import Expr, Float, Integer, Rational, S, erfc
+from sympy import Expr, Float, Integer, Rational, S, erfc, oo
 
 from symslr.model.float64 import uncancelled
 from symslr.model.form import check_parameters, check_weight
@@ -167,9 +167,19 @@ def _suited(symbol: Expr, value: float) -> float:
     return abs(value) if symbol.is_nonnegative else value
 
 
-def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_vanish: bool) -> None:
-    """Refuse a kernel that is not real on the line; under a normaliser, one that is negative or,
+def check_kernel(
+    kernel: Expr,
+    parameters: set[Expr],
+    *,
+    normalised: bool,
+    may_vanish: bool,
+    support: tuple[Expr, Expr] = (-oo, oo),
+) -> None:
+    """Refuse a kernel that is not real where tokens are; under a normaliser, one that is negative there or,
     without an offset, vanishes elsewhere than at x = 0.
+
+    Args:
+        support: the interval of the tokens.
 
     Raises:
         ValueError: naming the point where the kernel fails.
@@ -191,7 +201,7 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
                     f"kernel {kernel}: divides by zero at {at_values}; expected one that does not"
                 ) from None
 
-    grid = np.linspace(-20, 20, 1601)
+    grid = _within(support, np.linspace(-20, 20, 1601))
     table = at(grid)
     if np.any(np.isnan(table)):
         raise ValueError(
@@ -200,7 +210,7 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
     if not normalised:
         return
     mend = "add an offset, or use normalise none"
-    far = np.concatenate([grid, far_nodes(-1e4, 1e4)])
+    far = np.concatenate([grid, _within(support, far_nodes(-1e4, 1e4))])
     negative = far[at(far) < 0]
     if negative.size:
         mend = "use normalise none" if may_vanish else mend
@@ -220,6 +230,17 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
             )
 
 
+def _within(support: tuple[Expr, Expr], points: np.ndarray) -> np.ndarray:
+    """The points inside an interval, of which an end with parameters is none; equally spaced ones where few of them are inside."""
+    low, high = (
+        float(end) if end.is_comparable or end.is_infinite else sign * np.inf for end, sign in zip(support, (-1, 1))
+    )
+    found = points[(points > low) & (points < high)]
+    if np.isfinite(low) and np.isfinite(high) and len(found) < len(points) // 10:
+        return np.linspace(low, high, len(points) + 2)[1:-1]
+    return found
+
+
 def _lowest(function: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
     """Where a function is least between each pair of points, to 1e-12, and its value there: golden sections of all at once."""
     for _ in range(GOLDEN_SECTIONS):
@@ -231,14 +252,14 @@ def _lowest(function: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high:
 
 
 @cache
-def check_nonnegative(kernel: Expr) -> None:
-    """Refuse a function of ``x`` that is negative somewhere on the line, whatever it is called.
+def check_nonnegative(kernel: Expr, support: tuple[Expr, Expr] = (-oo, oo)) -> None:
+    """Refuse a function of ``x`` that is negative somewhere on the line, or on a part of it, whatever it is called.
 
     Raises:
         ValueError: naming the point where it is negative.
     """
     if not kernel.is_nonnegative:
-        check_kernel(kernel, kernel.free_symbols - {x}, normalised=True, may_vanish=True)
+        check_kernel(kernel, kernel.free_symbols - {x}, normalised=True, may_vanish=True, support=support)
 
 
 def _harmless(kernel: Expr, values: Mapping[Expr, float], place: float, around: np.ndarray) -> bool:

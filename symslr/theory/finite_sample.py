@@ -29,7 +29,6 @@ from sympy import (
     Sum,
     Symbol,
     expand,
-    factor,
     together,
 )
 from sympy.printing.latex import LatexPrinter
@@ -49,6 +48,7 @@ from symslr.expression.quantity import Quantity
 from symslr.expression.scored import ScoredActivation
 from symslr.model.attention import Attention
 from symslr.model.exponential import constant_value
+from symslr.model.powers import factored
 from symslr.model.symbols import L, chi, epsilon, l, m, x, z
 from symslr.model.task import Task
 from symslr.theory.definitions import squared_loss
@@ -255,7 +255,7 @@ def dual_slope() -> Expr:
     """
     share = expand(dual_chain().result.subs(STIFFNESS, 1 / V_a - V_v * RESIDUAL**2))
     products = {UU: share.coeff(U, 2), UW: share.coeff(U, 1).coeff(W, 1), WW: share.coeff(U, 0).coeff(W, 2)}
-    return y - RESIDUAL + Add(*(factor(together(c).diff(RESIDUAL)) * product for product, c in products.items()))
+    return y - RESIDUAL + Add(*(factored(together(c).diff(RESIDUAL)) * product for product, c in products.items()))
 
 
 STIFFNESS = Symbol("s", positive=True)

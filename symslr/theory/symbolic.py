@@ -31,6 +31,9 @@ from symslr.theory.population import (
 ELEMENTARY = (exp, log, erf)
 """The functions that an exact value may hold."""
 
+FURTHEST = 1e4
+"""An exponent beyond which a number is not shortened: SymPy looks for the exponential of the number itself."""
+
 LONGEST = 60
 """Operations in an exact value; a longer one is read as a number."""
 
@@ -105,7 +108,8 @@ def exact_value(expr: Expr, values: Mapping[Expr, Expr]) -> Expr | None:
         return None
     if not all(isinstance(node, ELEMENTARY) for node in found.atoms(Function)):
         return None
-    shortest: Expr = min((found, factor_terms(radsimp(found))), key=lambda form: form.count_ops())
+    is_far = any(abs(node.exp.n(2)) > FURTHEST for node in found.atoms(exp))
+    shortest: Expr = min((found, factor_terms(found if is_far else radsimp(found))), key=lambda form: form.count_ops())
     return shortest if shortest.count_ops() <= LONGEST else None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sympy import Abs, Rational, exp
+from sympy import Abs, Expr, Rational, exp, sin
 
 from symslr import Attention, LocationTask, SpikedSLR, evaluate, minimal_risk, softmax
 from symslr.evaluation.errors import CannotEvaluate
@@ -247,3 +247,38 @@ def test_a_least_risk_that_no_scale_attains_says_how_far_it_may_fall() -> None:
     found, best = least_value(law, LocatedAttention(Attention(1 + x**2), bias=l / 10), {"nu": 20})
     assert abs(float(found.value) - least) <= float(found.error) < 1e-3
     assert best["a"].value == np.inf
+
+
+@pytest.mark.parametrize(
+    ("task", "power"),
+    [
+        (
+            LocationTask(strength=2, location="subset(2)", length=4, noise=Rational(1, 2)),
+            Rational(1, 2) + Rational(1, 4),
+        ),
+        (LocationTask(strength=3, location="one", prior=2 ** (-l), length=5, noise=0), Rational(1)),
+        (
+            LocationTask(
+                strength=2,
+                location="independent(1/3)",
+                value_covariance=Rational(1, 2) ** Abs(i - j),
+                length=3,
+                noise=0,
+            ),
+            Rational(1) + 2 * Rational(1, 9) * (2 * Rational(1, 2) + Rational(1, 4)),
+        ),
+    ],
+    ids=["subset", "prior", "values"],
+)
+@pytest.mark.parametrize("kernel", [x, x**3, sin(x)], ids=str)
+def test_an_attention_that_is_nothing_leaves_the_labels(task: LocationTask, power: Expr, kernel: Expr) -> None:
+    """Regression: a kernel that vanishes at 0 was refused at the scale 0, where its risk is E r^T C_v r + Delta^2."""
+    found = risk_value(task, Attention(kernel, normaliser=None, name="own"), 0)
+    assert abs(float(found.value) - float(power)) <= float(found.error) < 1e-12
+
+
+def test_an_attention_that_is_not_nothing_at_the_scale_zero() -> None:
+    """With a bias, and for a kernel that is 1 at 0, tokens get weight: E r^T r - (E sum r)^2/L."""
+    task = LocationTask(strength=2, location="subset(2)", length=4, noise=0)
+    found = risk_value(task, Attention(exp(x), normaliser=None, name="own"), 0)
+    assert abs(float(found.value) - 0.25) <= float(found.error) < 1e-12

@@ -15,6 +15,7 @@ from sympy import Integer, Rational, exp, oo, tanh
 
 from symslr.budget import processor_time
 from symslr.evaluation import CannotEvaluate, evaluate, least_risk
+from symslr.evaluation.errors import OutOfDigits, TooDear, beside
 from symslr.evaluation.in_time import in_time
 from symslr.evaluation.laplace import table
 from symslr.evaluation.laplace.floats import FloatSums
@@ -137,7 +138,7 @@ def test_fewer_digits_are_tried_in_turn() -> None:
             while True:
                 pass
         if digits > 1:
-            raise CannotEvaluate("too steep")
+            raise TooDear("too steep")
         return one
 
     assert in_time(0.2, None, compute) is one
@@ -151,6 +152,49 @@ def test_fewer_digits_are_tried_in_turn() -> None:
         in_time(1.0, None, refused)
     with pytest.raises(CannotEvaluate, match="no mean, to 7 digits"):
         in_time(1.0, 7, refused)
+
+
+def test_fewer_digits_are_tried_where_they_may_do() -> None:
+    """Regression: each refusal was met three times, to the usual digits, to six and to one."""
+
+    def tried(reason: Callable[[], Exception]) -> list[int | None]:
+        asked: list[int | None] = []
+
+        def compute(digits: int | None) -> Value:
+            asked.append(digits)
+            raise reason()
+
+        with pytest.raises(CannotEvaluate, match="negative"):
+            in_time(1.0, None, compute)
+        return asked
+
+    def led_to_by(reason: Exception) -> Exception:
+        fault = CannotEvaluate("negative, as it is said")
+        fault.__cause__ = reason
+        return fault
+
+    plain = lambda: CannotEvaluate("negative")  # noqa: E731
+    assert tried(plain) == [None]
+    assert tried(lambda: led_to_by(plain())) == [None]
+    assert tried(lambda: beside(plain(), plain())) == [None]
+    assert tried(lambda: OutOfDigits("negative")) == [None, 6, 1]
+    assert tried(lambda: led_to_by(TooDear("many nodes"))) == [None, 6, 1]
+    assert tried(lambda: beside(plain(), led_to_by(TooDear("many nodes")))) == [None, 6, 1]
+
+
+def test_a_refusal_after_a_lack_of_time_is_the_reason() -> None:
+    """Fewer digits are met by what no digits help."""
+    asked: list[int | None] = []
+
+    def compute(digits: int | None) -> Value:
+        asked.append(digits)
+        while digits is None:
+            pass
+        raise CannotEvaluate("a pole")
+
+    with pytest.raises(CannotEvaluate, match="a pole"):
+        in_time(0.2, None, compute)
+    assert asked == [None, 6]
 
 
 def test_digits_that_were_asked_for_have_most_of_the_time() -> None:

@@ -16,7 +16,7 @@ import mpmath
 import numpy as np
 from flint import arb, arb_mat, arb_poly
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.laplace.code import Constants, LaplaceCode
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.rule import WIDER, Outer, Sums
@@ -155,7 +155,7 @@ class BallSums(Sums):
                 mesh = joined(own, self.arithmetic, level)
             most = MOST_NODES[1] * (LONGER if per_octave else 1)
             if len(mesh.nodes) > most:
-                raise CannotEvaluate(
+                raise OutOfDigits(
                     f"mpmath: an integral over a token needs more than {most} nodes, as where a kernel or a weight is very "
                     "steep or has a kink that its expression does not show; ask for fewer digits, or for a smaller scale or signal"
                 )
@@ -242,7 +242,7 @@ class BallTable:
             if lattice is not None and lattice.size * GAIN < nodes and sums.deepest < DEEPEST:
                 self.factors.append(lattice.filled(sums.deepest))
             elif nodes > LARGEST_TABLE:
-                raise CannotEvaluate("mpmath: the table of exponentials is too large; ask for fewer digits")
+                raise OutOfDigits("mpmath: the table of exponentials is too large; ask for fewer digits")
             else:
                 self.factors.append([own.exponentials(s) for own, s in zip(outer.v, kernel.slopes)])
 

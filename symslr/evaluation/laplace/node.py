@@ -14,7 +14,7 @@ import numpy as np
 from flint import ctx
 from sympy import Expr, Symbol
 
-from symslr.evaluation.errors import CannotEvaluate, TooDear
+from symslr.evaluation.errors import CannotEvaluate, FloatOnly, TooDear, beside
 from symslr.evaluation.exponential_kernel.mesh import SharedMesh
 from symslr.evaluation.exponential_kernel.points import suits
 from symslr.evaluation.laplace.code import LaplaceCode
@@ -136,12 +136,15 @@ class LaplaceNode(SumsNode):
         most = LACKING * max(tolerance, FINEST)
         ways: list[Callable[[Family], list[Pair]]] = [*ridges, *product] if is_steep else [*product, *ridges]
         found: list[Pair] = []
-        refusal: CannotEvaluate | None = None
+        refusal: Exception | None = None
         for one in ways:
             try:
                 other = one(family)
             except CannotEvaluate as reason:
-                refusal = refusal if refusal is not None and isinstance(reason, TooDear) else reason
+                if refusal is None:
+                    refusal = reason
+                else:
+                    refusal = beside(refusal, reason) if isinstance(reason, TooDear) else beside(reason, refusal)
                 continue
             found = [min(two, key=itemgetter(1)) for two in zip(found, other)] if found else other
             if all(error <= most * abs(value) for value, error in found):
@@ -167,7 +170,7 @@ class LaplaceNode(SumsNode):
         if not family.active:
             return len(family.integrals)
         if has_power_tail(family):
-            raise CannotEvaluate(
+            raise FloatOnly(
                 "a token law with a power tail under a kernel that grows exponentially is evaluated in float64 only; "
                 "ask for at most 12 digits"
             )

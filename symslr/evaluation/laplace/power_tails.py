@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.laplace.family import Family, Moments, log_near_one
 from symslr.evaluation.laplace.floats import FloatSums, FloatTable
 from symslr.evaluation.laplace.rule import Outer
@@ -198,7 +198,7 @@ class TailTable(Table):
     def __init__(self, family: Family, laws: list[Laws], v: list[Any], step: float, rules: int = 1) -> None:
         nodes = sum(6.0 * np.log(own.reach) for own in laws) / step
         if nodes * len(v[0]) > MOST_NODES:
-            raise CannotEvaluate("the token meshes of a power tail are too large for float64")
+            raise OutOfDigits("the token meshes of a power tail are too large for float64")
         self.family, self.laws, self.v, self.step, self.rules, self.shape = family, laws, v, step, rules, (len(v[0]),)
         self.blocks = np.array_split(v[0], max(1, int(np.ceil(nodes * len(v[0]) / BLOCK))))
 

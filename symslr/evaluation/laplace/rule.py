@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import mpmath
 import numpy as np
 
-from symslr.evaluation.errors import CannotEvaluate, TooDear
+from symslr.evaluation.errors import OutOfDigits, TooDear
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64
 from symslr.evaluation.numbers.balls import Balls
 from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error, behind, geometric_error
@@ -163,7 +163,7 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
             widened += 1
             seen = _resolved(sums, seen.level)  # at the new nodes steeper factors exp(-u kappa) decide
     if isinstance(arithmetic, Balls) and not max(*seen.errors, *worst) < tolerance:
-        raise CannotEvaluate("mpmath: an integral does not converge geometrically (a kink that is not shown?)")
+        raise OutOfDigits("mpmath: an integral does not converge geometrically (a kink that is not shown?)")
     rest = [sum(own) for own in zip(sums.cut(seen.table), seen.rounding)]
     found = []
     for n, own in enumerate(values):

@@ -14,7 +14,7 @@ from mpmath import mp, mpf, workdps
 from sympy import Expr, N, S
 
 from symslr.evaluation.engine import digits_of, evaluate
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.location.chains.bayes import chain_means
 from symslr.evaluation.location.formulas import bayes_integral
 from symslr.evaluation.location.means import Means, Part, added, by_two_rules
@@ -96,7 +96,7 @@ def handed_out(excess: Part, task: LocationTask, digits: int | None, began: floa
             error += 2 * mp.eps * abs(value)  # 16/25 is no binary number
     reached = digits_of(value, error)
     if digits is not None and reached < digits:
-        raise CannotEvaluate(f"{excess.method}: reaches {reached} of {digits} digits here; ask for fewer")
+        raise OutOfDigits(f"{excess.method}: reaches {reached} of {digits} digits here; ask for fewer")
     return Value(value, error, excess.kind, reached, excess.method, time.perf_counter() - began)
 
 
@@ -128,7 +128,7 @@ def _excess(task: LocationTask, digits: int | None, backend: str | None, seconds
         return part.scaled(_exactly(factor))
     if backend in ("arb", "mpmath"):
         raise CannotEvaluate(
-            f"{backend}: no formula by one-token integrals for this law of location; leave the digits open"
+            f"{backend}: no formula by one-token integrals for this law of location; expected no backend"
         )
     return bayes_means(Setting.of(plain), seconds).part().scaled(float(factor))
 

@@ -166,9 +166,9 @@ class Risk:
         """The risk for a search, up to a constant: quick, and smooth in the place."""
         return residual(sum(share * found.search(place) for share, found in self.parts))
 
-    def value(self, place: Place) -> Part:
-        """The risk with its error."""
-        excess = mixed([(share, found.means(place)) for share, found in self.parts]).part(residual)
+    def value(self, place: Place, of_row: Callable[[Any], float] = residual) -> Part:
+        """The risk, or what else is made of the matrix of all products, with its error."""
+        excess = mixed([(share, found.means(place)) for share, found in self.parts]).part(of_row)
         if not self.bayes:
             return excess
         beside = added([bayes_means(setting, seconds).part().scaled(share) for share, setting, seconds in self.bayes])

@@ -17,6 +17,7 @@ from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Place
 from symslr.evaluation.location.bayes import GUARD, SECONDS, handed_out, valued
+from symslr.evaluation.location.means import Part
 from symslr.evaluation.location.moments import Risk
 from symslr.evaluation.minima.least import least_risk
 from symslr.expression.value import Kind, Value
@@ -74,8 +75,25 @@ def risk_value(
         raise CannotEvaluate(
             "scale: given to an attention with more parameters than one scale; leave it out to find the best ones"
         )
+    if exact(scale, "scale") == 0 and _is_silent(chosen):
+        return handed_out(_of_silence(plain, seconds), here, digits, began)
     place = Place(np.array([[float(exact(scale, "scale") * unit)]]), np.zeros(1), 0.0, ())
     return handed_out(risks.value(place), here, digits, began)
+
+
+def _is_silent(attention: LocatedAttention) -> bool:
+    """Whether all weights are 0 at the scale 0."""
+    base = attention.base
+    if not isinstance(base, Attention) or base.is_normalised or attention.bias is not None:
+        return False
+    return bool(base.kernel.subs(x, 0) == 0)
+
+
+def _of_silence(task: LocationTask, seconds: float) -> Part:
+    """The risk above Delta^2 where all weights are 0: E r^T C_v r, which stands beside the moments of any attention."""
+    constant = LocatedAttention(Attention(exp(x), normaliser=None, name="constant"))
+    place = Place(np.zeros((1, 1)), np.zeros(1), 0.0, ())
+    return Risk.of(constant, task, seconds).value(place, lambda row: float(row[0]))
 
 
 @on_one_blas_thread

@@ -11,7 +11,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import OutOfDigits
 from symslr.evaluation.minima.objective import Objective
 from symslr.evaluation.nodes.node import Pair
 
@@ -92,7 +92,7 @@ def polished(objective: Objective, start: list[float], reach: float) -> Least:
         exact = [x * 0 if abs(x) <= doubt else x for x, doubt in zip(place, doubts)]
         value, error = objective.pair(exact)
         return value, error + climb, list(zip(exact, doubts))
-    raise CannotEvaluate("the minimum could not be refined: the function is flat or not smooth there")
+    raise OutOfDigits("the minimum could not be refined: the function is flat or not smooth there")
 
 
 @dataclass(frozen=True)
@@ -111,15 +111,13 @@ class Parabola:
         """
         size = np.max(np.abs(np.diag(self.hessian)))
         if not (size > 0 and mpmath.isfinite(size)):
-            raise CannotEvaluate("the minimum could not be refined: the function is flat or has no value there")
+            raise OutOfDigits("the minimum could not be refined: the function is flat or has no value there")
         try:  # relative to its size: mpmath takes a matrix whose pivots are below its precision for a singular one
             found = mpmath.cholesky_solve(
                 mpmath.matrix((self.hessian / size).tolist()), mpmath.matrix([slope / size for slope in self.gradient])
             )
         except (ValueError, ZeroDivisionError):
-            raise CannotEvaluate(
-                "the minimum could not be refined: the second derivative is not positive there"
-            ) from None
+            raise OutOfDigits("the minimum could not be refined: the second derivative is not positive there") from None
         return np.array([number(x) for x in found])
 
     def curvatures(self, scale: list[float]) -> tuple[float, float]:
@@ -182,7 +180,7 @@ def bracketed(objective: Objective, start: float) -> Least:
             break
         middle = min(low, high, key=lambda point: point[1])
     else:
-        raise CannotEvaluate(
+        raise OutOfDigits(
             f"the minimum could not be refined: at {float(middle[0]):.4g} the function still falls; "
             "expected one smooth valley, so search within bounds around one"
         )
@@ -197,4 +195,4 @@ def bracketed(objective: Objective, start: float) -> Least:
             low, high = (low, tried) if longer is low else (tried, high)
         else:
             low, high = (tried, high) if longer is low else (low, tried)
-    raise CannotEvaluate("the minimum could not be refined: the function is neither smooth nor level there")
+    raise OutOfDigits("the minimum could not be refined: the function is neither smooth nor level there")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.minima.local import Least, polished
 from symslr.evaluation.minima.objective import Objective
 from symslr.evaluation.minima.outwards import SCALES, beyond_edge, followed, outwards
@@ -107,7 +107,7 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]]) -> Lea
             found = refined(objective, lower)
         except CannotEvaluate as reason:
             raise _unknown(objective, lower, reason, "LOW:HIGH") from reason
-    raise CannotEvaluate("the minimum could not be refined: lower values lie beside it")
+    raise OutOfDigits("the minimum could not be refined: lower values lie beside it")
 
 
 def _met_below(objective: Objective, intervals: list[tuple[float, float]], least: float) -> list[float] | None:
@@ -160,7 +160,7 @@ def _taken(objective: Objective, found: Limit) -> Least:
         return *objective.pair([at]), [(at, abs(at))]
     if not objective.is_float and found.error > objective.context.tolerance * abs(found.value):
         known = int(-np.log10(found.error / abs(found.value)))
-        raise CannotEvaluate(
+        raise OutOfDigits(
             f"the infimum {found.value:.{known}g} +- {found.error:.0e} is only approached, as {objective.variables[0]} goes "
             f"to {found.place:g}; ask for at most {known} digits, or fix {objective.variables[0]}"
         )

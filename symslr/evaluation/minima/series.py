@@ -68,7 +68,7 @@ def settled(
         if best[2] <= enough * abs(best[1]):
             break
     if best is None or not best[2] <= useful * abs(best[1]):
-        raise CannotEvaluate(f"values do not settle outwards{f' ({reason})' if reason else ''}")
+        raise CannotEvaluate(f"values do not settle outwards{f' ({reason})' if reason else ''}") from reason
     return best[0]
 
 

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from sympy import Dummy, Symbol
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.minima.local import Least, bracketed, parabola, polished
 from symslr.evaluation.minima.objective import Objective
 from symslr.evaluation.minima.series import Limit, limit
@@ -112,7 +112,7 @@ def _in_its_axes(objective: Objective, start: list[float]) -> Least:
             value, error, found = polished(line, ones, ACROSS / LONGEST)
             doubts = np.abs(axes) @ np.array([float(doubt) for _, doubt in found])
             return value, error, list(zip(view.seen_from([z for z, _ in found]).tolist(), doubts.tolist()))
-    raise CannotEvaluate("the minimum could not be refined: its basin does not end there")
+    raise OutOfDigits("the minimum could not be refined: its basin does not end there")
 
 
 def _width(objective: Objective, place: Any, unit: Any) -> float:
@@ -122,7 +122,7 @@ def _width(objective: Objective, place: Any, unit: Any) -> float:
         part = REACHES[1] * 5.0 * 4.0**-n
         if max(abs(np.log(objective.number(place + side * part * unit) / here)) for side in (-1, 1)) <= 1.0:
             return part
-    raise CannotEvaluate("the minimum could not be refined: the function is not positive and smooth there")
+    raise OutOfDigits("the minimum could not be refined: the function is not positive and smooth there")
 
 
 @final
@@ -148,7 +148,7 @@ class _View(Node):
         if not self.is_logarithm:
             return value, error
         if not value > 0.0:
-            raise CannotEvaluate("the minimum could not be refined: the function is not positive there")
+            raise OutOfDigits("the minimum could not be refined: the function is not positive there")
         return np.log(value), error / value
 
 
@@ -236,7 +236,7 @@ def _level(floor: _Floor, line: Objective, middle: float) -> Least:
     (value, error, across), *ends = (floor.least(line, middle + side) for side in (0.0, *LEVEL))
     change = max(abs(end[0] - value) + end[1] for end in ends)
     if not change <= ALMOST * abs(value):
-        raise CannotEvaluate("the minimum could not be refined: its valley has no lowest point")
+        raise OutOfDigits("the minimum could not be refined: its valley has no lowest point")
     reach = [max(abs(end[2][i][0] - place) for end in ends) for i, (place, _) in enumerate(across)]
     others = [(place, own + LONG * moved) for (place, own), moved in zip(across, reach, strict=True)]
     return value, error + change, [*others, (middle, LONG)]

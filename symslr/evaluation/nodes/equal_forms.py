@@ -8,7 +8,7 @@ from typing import Any, final
 
 from sympy import Expr, Symbol
 
-from symslr.evaluation.errors import CannotEvaluate, TooDear
+from symslr.evaluation.errors import CannotEvaluate, TooDear, beside
 from symslr.evaluation.nodes.node import Context, Node, Pair
 
 POOR = 30.0
@@ -47,7 +47,7 @@ def _better(known: Pair | Exception, get: Callable[[], Pair]) -> Pair | Exceptio
     try:
         value, error = get()
     except (CannotEvaluate, ArithmeticError) as fault:
-        return fault if isinstance(known, Exception) else known
+        return beside(fault, known) if isinstance(known, Exception) else known
     return (value, error) if isinstance(known, Exception) or not error >= known[1] else known
 
 

@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 from sympy import Dummy, Expr, Integer, Poly, S, Sum, Symbol, factorial2, preorder_traversal
 
-from symslr.evaluation.errors import CannotEvaluate, FloatOnly
+from symslr.evaluation.errors import CannotEvaluate, FloatOnly, OutOfDigits
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64
 from symslr.evaluation.numbers.logarithm import signed_log
@@ -107,7 +107,7 @@ class _Product:
             if count ** len(self.tokens) > MOST_POINTS:
                 if done and error < SETTLED:
                     break
-                raise CannotEvaluate(
+                raise OutOfDigits(
                     f"direct quadrature needs more than {MOST_POINTS:.0e} points: the weight or the activation is not smooth "
                     "where two tokens meet or where all vanish"
                 )

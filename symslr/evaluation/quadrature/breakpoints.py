@@ -25,6 +25,8 @@ from sympy.core.function import Function
 from sympy.core.relational import Relational
 from sympy.polys.rings import sring
 
+from symslr.model.powers import highest_power
+
 
 def breakpoint_equations(expr: Basic, x: Symbol) -> tuple[Expr, ...]:
     """Expressions in x, each of which vanishes at a kink or jump of ``expr``, a function or several."""
@@ -37,7 +39,7 @@ def breakpoint_equations(expr: Basic, x: Symbol) -> tuple[Expr, ...]:
 
 
 HIGHEST = 40
-"""Degree up to which powers are looked for. e^(289 x/5) and e^(-x/500) are powers of one exponential, and then take minutes."""
+"""Degree up to which powers are looked for: it takes minutes for e^(289 x/5) and e^(-x/500), the former a power of e^(x/5)."""
 
 
 def bends(expr: Expr, x: Symbol) -> tuple[tuple[Expr, Expr], ...]:
@@ -75,13 +77,10 @@ def in_powers(expr: Expr, x: Symbol) -> Expr:
 
 
 def _powers(expr: Expr, x: Symbol) -> Expr:
-    if not expr.is_Add or not expr.has(x) or _is_plain(expr, x):
+    if not expr.is_Add or not expr.has(x) or _is_plain(expr, x) or highest_power(expr) > HIGHEST:
         return expr
     try:
-        # not ``Poly``, which has a place for every power: e^x and e^(x/2) at 0.123456789 x are powers of e^(x/2e9)
-        ring, poly = sring(expr, x) if expr.is_polynomial(x) else sring(expr)
-        if max(poly.degrees()) > HIGHEST:
-            return expr
+        ring, _ = sring(expr, x) if expr.is_polynomial(x) else sring(expr)
         number, parts = sqf_list(expr, *ring.symbols)
     except PolynomialError:
         return expr

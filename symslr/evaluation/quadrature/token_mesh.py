@@ -23,12 +23,14 @@ def gaussian_window(curvature: float, centre: float, depth: float) -> Window:
 
 
 def cover(windows: list[Window], low: float, high: float, kinks: list[float]) -> tuple[Piece, ...]:
-    """Pieces that hold every window, of which there is one at least, cut at the kinks."""
+    """Pieces that hold every window, of which there is one at least, cut at the kinks between ``low`` and ``high``."""
     start, end = min(w.low for w in windows), max(w.high for w in windows)
     width = min(w.width for w in windows)
     heavy = any(w.is_heavy for w in windows)
     margin = 0.05 * (end - start)
-    cuts = sorted({k for k in kinks if start - margin < k < end + margin})
+    cuts = sorted(
+        {k for k in kinks if max(low, start - margin) < k < min(high, end + margin)}
+    )  # beyond an end is nothing
     on_line = np.isinf(low) and np.isinf(high)
     if on_line and not cuts:
         if not heavy:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Abs, Add, Expr, Integer, Poly, PolynomialError, S, Symbol, cancel, factor, fraction, together
+from sympy import Abs, Add, Expr, Integer, Poly, PolynomialError, S, Symbol, cancel, fraction, together
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.truncation import Truncation
+from symslr.model.powers import factored
 
 
 @final
@@ -41,14 +42,14 @@ class GeometricSeries(Truncation):
         if (constant * rate).is_nonpositive:
             raise self.refuse(f"{constant} and {rate} in {term} have opposite signs")
         far = rate * self.parameter
-        terms = [factor(numerator / far * (-constant / far) ** k) for k in range(self.order + 1)]
+        terms = [factored(numerator / far * (-constant / far) ** k) for k in range(self.order + 1)]
         return Add(*terms[:-1]), Abs(terms[-1])
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         """B and C have one sign, where that depends on parameters."""
         found = []
         for _, constant, rate in filter(None, map(self._ratio, self.truncated(expr))):
-            sign = factor(constant * rate)
+            sign = factored(constant * rate)
             if not sign.is_positive:
                 found.append(Hypothesis.of(sign > 0))
         return tuple(dict.fromkeys(found))

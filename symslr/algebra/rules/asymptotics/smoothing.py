@@ -23,7 +23,6 @@ from sympy import (
     exp,
     expand,
     expand_func,
-    factor,
     factorial,
     factorial2,
     floor,
@@ -41,6 +40,7 @@ from symslr.algebra.rules.asymptotics.transforms import TransformMoments
 from symslr.algebra.truncation import Truncation
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.special import NormalCdf
+from symslr.model.powers import factored
 from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import x
 
@@ -194,7 +194,7 @@ class SmoothingTaylor(Truncation):
             groups[letters] += polynomial
         result = []
         for letters, polynomial in groups.items():
-            fixed, moving = factor(polynomial).as_independent(x, as_Add=False)
+            fixed, moving = factored(polynomial).as_independent(x, as_Add=False)
             body = moving * letters.subs({PHI: DENSITY, MASS: NormalCdf(x)})
             result.append(fixed * Integral(body.subs(x, y), (y, -oo, oo)) if fixed != 0 else S.Zero)
         return Add(*result)

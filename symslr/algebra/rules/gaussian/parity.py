@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Dummy, Expr, Pow, S, cancel, factor, simplify
+from sympy import Dummy, Expr, Pow, S, cancel, simplify
 
 from symslr.algebra.denominators import cancelled
 from symslr.algebra.existence import exists
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import ScalarExpectation, rewrite_expectations
+from symslr.model.powers import factored
 from symslr.model.symbols import x
 
 
@@ -72,7 +73,7 @@ def _exists(node: ScalarExpectation, body: Expr) -> bool:
 
 def _bare(node: ScalarExpectation) -> Expr:
     """The body, factored where only that shows that the mean exists."""
-    return node.body if _exists(node, node.body) else factor(node.body)
+    return node.body if _exists(node, node.body) else factored(node.body)
 
 
 def _is_symmetric(node: ScalarExpectation) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Dummy, Expr, Le, Mul, S, Sum, factor, simplify
+from sympy import Dummy, Expr, Le, Mul, S, Sum, simplify
 
 from symslr.algebra.bodies import is_whole, named_tokens
 from symslr.algebra.bound import Bound
@@ -13,6 +13,7 @@ from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.positivity import is_absolutely_continuous, is_nonnegative, is_positive
 from symslr.algebra.tokens import summand
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
+from symslr.model.powers import factored
 from symslr.model.symbols import chi, epsilon, x
 
 
@@ -65,7 +66,7 @@ class JensenForOthers(Bound):
             raise self.refuse(f"{node.body} names other tokens beside the sum over them")
         if not is_absolutely_continuous(body, s):
             raise self.refuse(f"{node.body} is not known to be continuous in {total}")
-        second = factor(simplify(body.diff(s, 2)))
+        second = factored(simplify(body.diff(s, 2)))
         if second == S.Zero:
             return S.Zero
         sign = S.One

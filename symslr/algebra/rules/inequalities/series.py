@@ -7,6 +7,7 @@ from typing import final
 from sympy import Eq, Expr, Mod, Piecewise, S, Symbol, Wild, fps, gammasimp, limit, oo, simplify
 
 from symslr.algebra.bound import Bound
+from symslr.model.powers import factored
 
 p = Symbol("p", nonnegative=True)
 
@@ -74,7 +75,7 @@ class SeriesComparison(Bound):
         if not (start.is_nonnegative and (top - start).is_nonnegative and own.is_nonnegative):
             raise self.refuse(f"the series of {self.smaller} and {self.larger} start with {start} and {top}")
         gap = gammasimp(1 - own / other)
-        if not (other.is_positive and simplify(gap.factor()).is_nonnegative):
+        if not (other.is_positive and simplify(factored(gap)).is_nonnegative):
             raise self.refuse(f"cannot show that the coefficients {first} stay below {second}")
         if any(limit(ratio, p, oo) != 0 for ratio in (own, other)):
             raise self.refuse(f"the series of {self.smaller} or {self.larger} does not converge everywhere")

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import final
 
-from sympy import Add, Expr, Gt, Le, Mul, S, Sum, exp, factor, fraction, together
+from sympy import Add, Expr, Gt, Le, Mul, S, Sum, exp, fraction, together
 
 from symslr.algebra.bodies import is_whole
 from symslr.algebra.bound import Bound, raised
@@ -15,6 +15,7 @@ from symslr.algebra.positivity import is_nonnegative, is_positive
 from symslr.algebra.tokens import summand
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.model.largest import IsLargest
+from symslr.model.powers import factored
 from symslr.model.symbols import BOUND_IN_SEQUENCE, chi, epsilon, m, x
 
 
@@ -46,7 +47,7 @@ class ShareBound(Bound):
             return None
         own, below = fraction(share, exact=True)
         if not below.has(Sum):
-            rest = factor(below - own)
+            rest = factored(below - own)
             return self.of_share(own, lambda t: rest**t) if is_positive(own) and is_nonnegative(rest) else None
         totals = [part for part in Add.make_args(below) if isinstance(part, Sum)]
         if length is None or len(totals) != 1 or not is_whole(totals[0], length):
@@ -107,7 +108,7 @@ class PowerOfOdds(ShareBound):
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         powers = dict.fromkeys((self.power, self.outer))
-        return tuple(Hypothesis.of(Le(p, 1)) for p in powers if not factor(together(1 - p)).is_nonnegative)
+        return tuple(Hypothesis.of(Le(p, 1)) for p in powers if not factored(together(1 - p)).is_nonnegative)
 
 
 @final

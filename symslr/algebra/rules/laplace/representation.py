@@ -61,23 +61,23 @@ class LaplaceRepresentation(Rule):
         variables = laplace_variables(node.free_symbols)
         prefactor, exponent, limits = S.One, S.Zero, []
         for base, power in denominators:
-            self._check_positive(base)
+            self._check_positive(base, node.law.base.support)
             u = next(variables)
             prefactor *= u ** (power - 1) / gamma(power)
             exponent += u * base
             limits.append((u, 0, oo))
         return Integral(prefactor * SequenceExpectation(rest * exp(-exponent), node.law), *limits)
 
-    def _check_positive(self, base: Expr) -> None:
-        """Sums are positive where their summand is nonnegative; a parameter of unknown sign, an offset, may be."""
+    def _check_positive(self, base: Expr, support: tuple[Expr, Expr]) -> None:
+        """Sums are positive where their summand is nonnegative at all tokens; a parameter of unknown sign, an offset, may be."""
         letters = {total: Dummy(positive=True) for total in base.atoms(Sum)}
         for total in letters:
             kernel = summand(total)
             try:
                 if not is_nonnegative(kernel):
-                    check_nonnegative(kernel)
+                    check_nonnegative(kernel, support)
                 if not vanishes_on_null_set(total.function) and not _has_offset(base, letters):
-                    check_kernel(kernel, kernel.free_symbols - {x}, normalised=True, may_vanish=False)
+                    check_kernel(kernel, kernel.free_symbols - {x}, normalised=True, may_vanish=False, support=support)
             except ValueError as reason:
                 raise self.refuse(f"{total} is not known to be positive: {reason}") from reason
         unsigned = {s: Dummy(positive=True) for s in _unsigned(base)}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Derivative, Expr, cancel, factor, together
+from sympy import Derivative, Expr, cancel, together
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.minima.minimise import Minimise
 from symslr.expression.folded import Minimum
 from symslr.expression.joint import AtMinimiser, JointMinimum
+from symslr.model.powers import factored
 
 
 @final
@@ -48,4 +49,4 @@ class Envelope(Rule):
         place, _ = Minimise().lowest(minimum)
         if place.is_infinite:
             raise self.refuse(f"the minimum over {minimum.variable} is only approached")
-        return factor(cancel(together(minimum.body.diff(parameter).subs(minimum.variable, place))))
+        return factored(cancel(together(minimum.body.diff(parameter).subs(minimum.variable, place))))

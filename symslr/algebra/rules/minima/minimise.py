@@ -15,7 +15,6 @@ from sympy import (
     cancel,
     count_ops,
     expand,
-    factor,
     fraction,
     limit,
     oo,
@@ -27,6 +26,7 @@ from symslr.algebra.rule import Rule
 from symslr.algebra.zeros import Sign, Zero, ZerosUnknown, real_zeros
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import FOLDED, Minimum
+from symslr.model.powers import factored
 from symslr.model.symbols import L
 
 
@@ -112,7 +112,7 @@ def _shortest(value: Expr, body: Expr, t: Symbol) -> Expr:
     """The shorter of the expanded and the factored form, symbols that were added to the body left outside."""
     added = Add(*(term for term in Add.make_args(body) if not term.has(t) and not term.is_number))
     rest = cancel(together(value - added))
-    return added + min((expand(rest), factor(rest)), key=count_ops)
+    return added + min((expand(rest), factored(rest)), key=count_ops)
 
 
 def _sign(random: dict[Expr, Expr]) -> Sign:
@@ -120,7 +120,7 @@ def _sign(random: dict[Expr, Expr]) -> Sign:
     excess = {s: 1 + Dummy(nonnegative=True) for s in (L, *(d for e, d in random.items() if e.args[0] == L))}
 
     def sign(expr: Expr) -> int | None:
-        known = factor(together(expr.xreplace(excess)))
+        known = factored(together(expr.xreplace(excess)))
         if known.is_positive:
             return 1
         if known.is_nonnegative:
@@ -157,7 +157,7 @@ def _rises(body: Expr, pole: Zero, t: Symbol, sign: Sign) -> bool:
     """Whether the body provably tends to +oo on both sides of a pole."""
     numerator, denominator = fraction(body)
     regular = cancel(denominator / (t - pole.place) ** pole.multiplicity)
-    return pole.multiplicity % 2 == 0 and sign(factor((numerator * regular).subs(t, pole.place))) == 1
+    return pole.multiplicity % 2 == 0 and sign(factored((numerator * regular).subs(t, pole.place))) == 1
 
 
 def _keeps_degree(body: Expr, t: Symbol) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Dummy, Expr, Mul, Symbol, exp, expand_log, expand_mul, factor, log, simplify
+from sympy import Add, Dummy, Expr, Mul, Symbol, exp, expand_log, expand_mul, log, simplify
 
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation
+from symslr.model.powers import factored
 
 
 @final
@@ -50,4 +51,4 @@ class OnePower(Rule):
         exponent = expand_log(log(expr)).expand()
         power = exponent.coeff(log(y))
         rest = exponent - (power * log(y)).expand()
-        return None if rest.has(y) or power.has(y) else simplify(exp(rest)) * y ** factor(simplify(power))
+        return None if rest.has(y) or power.has(y) else simplify(exp(rest)) * y ** factored(simplify(power))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import final
 
-from sympy import Add, Expr, S, Sum, factor
+from sympy import Add, Expr, S, Sum
 
 from symslr.algebra.bodies import named_tokens, rewrite_sequences
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import NotSymmetric, marked_terms, unfolded
 from symslr.expression.expectation import SequenceExpectation
+from symslr.model.powers import factored
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import epsilon
 
@@ -43,7 +44,7 @@ class Exchangeability(Rule):
             raise self.refuse(str(reason)) from reason
         if body.has(Sum):
             self._check_symmetric(body, node.law)
-        return Add(*(factor(c) * SequenceExpectation(b, node.law) for b, c in collected.items()))
+        return Add(*(factored(c) * SequenceExpectation(b, node.law) for b, c in collected.items()))
 
     def _check_symmetric(self, body: Expr, law: SequenceLaw) -> None:
         if not named_tokens(body) <= {epsilon}:

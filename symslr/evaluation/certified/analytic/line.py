@@ -19,7 +19,7 @@ from sympy import Expr, Symbol
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.family import Family
 from symslr.evaluation.certified.analytic.growth import Exponent, GrowthBounds
-from symslr.evaluation.certified.analytic.proof import PROOF_BITS, NotProved, all_enclosed
+from symslr.evaluation.certified.analytic.proof import PROOF_BITS, NotProved, TooManyDigits, all_enclosed
 from symslr.evaluation.certified.analytic.strip import EDGES, WIDEST, Strips, check_nonnegative
 from symslr.evaluation.certified.outer import MOST_TERMS, Array
 
@@ -224,7 +224,7 @@ class LineRule:
         mass = max(float(mass.log()) for mass in strip.masses)
         count = ceil((strip.high - strip.low) * (nats + max(mass, 0.0) + log(2) + 1) / (2 * np.pi * strip.half_width))
         if count > most:
-            raise NotProved(
+            raise TooManyDigits(
                 "certified: the integrals over a token take too many nodes, as a weight or a kernel is steep; ask for fewer "
                 "digits, or for a smaller scale or signal"
             )

@@ -20,7 +20,7 @@ from flint import arb, arb_mat
 
 from symslr.evaluation.certified.analytic.integral import Octaves, best_power
 from symslr.evaluation.certified.analytic.line import SPARE_NATS, Line, LineRule
-from symslr.evaluation.certified.analytic.proof import NotProved
+from symslr.evaluation.certified.analytic.proof import NotProved, TooManyDigits
 from symslr.evaluation.certified.outer import FEW_COPIES, LEAST_FALL, MOST_TERMS, Array, Integrand, beginning, left_end
 from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.numbers.balls import exponentials, to_one_unit
@@ -159,7 +159,7 @@ class PlaneTransform(Octaves):
         """
         ends, beyond, goal = self._ends(pair, nats)
         if prod(end.last - end.further for end in ends) > MOST_NODES:
-            raise NotProved(
+            raise TooManyDigits(
                 "certified: the Laplace integral over two variables takes too many nodes; ask for fewer digits, or for a smaller "
                 "scale or signal"
             )

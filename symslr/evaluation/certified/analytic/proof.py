@@ -13,7 +13,7 @@ import sympy
 from flint import ctx
 from sympy import Expr, S, Symbol, erf, exp, log, sqrt
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.numbers.elementary import normal_cdf
 from symslr.expression.special import NormalCdf
 from symslr.model.float64 import uncancelled
@@ -36,6 +36,10 @@ class NotProved(CannotEvaluate):
 
     def __str__(self) -> str:
         return self.reason if self.function is None else f"{self.reason} {self.function}"
+
+
+class TooManyDigits(NotProved, OutOfDigits):
+    """No proof of so many digits was found; one of fewer may be."""
 
 
 class Arithmetic(ABC):

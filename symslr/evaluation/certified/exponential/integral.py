@@ -17,7 +17,7 @@ from sympy import Expr
 from symslr.evaluation.certified.exponential.inner import InnerRule, clip, inner_step
 from symslr.evaluation.certified.monomial import Monomial
 from symslr.evaluation.certified.outer import FEW_COPIES, MOST_TERMS, Array, Integrand, OuterRule, outer_step
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.numbers.elementary import ball, nearest_float, sign
 from symslr.evaluation.numbers.wright_omega import wright_omega
 
@@ -99,9 +99,7 @@ class PhiRule(OuterRule):
             self._tilt(peak)
             self.nats = self.needed_nats(integrand, nats)
         if self.nats > nats + LARGEST_RANGE:
-            raise CannotEvaluate(
-                "certified: the Laplace integral takes too many digits of its tokens: extreme parameters"
-            )
+            raise OutOfDigits("certified: the Laplace integral takes too many digits of its tokens: extreme parameters")
         self.nats += GUARD_NATS
         largest = outer_step(float(integrand.k), nats)
         inner = [s * inner_step(s, self.nats, p) for s, p in zip(self.slopes, self.tilts)]

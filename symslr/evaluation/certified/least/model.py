@@ -12,7 +12,7 @@ from flint import arb, arb_poly, ctx
 from sympy import Add, Basic, Expr, Integral, Mul, Poly, Pow, S, Symbol, exp
 
 from symslr.evaluation.certified.analytic.form import Lines, LineToken, X, line_bits, line_terms
-from symslr.evaluation.certified.analytic.proof import PROOF_BITS, NotProved
+from symslr.evaluation.certified.analytic.proof import PROOF_BITS, NotProved, TooManyDigits
 from symslr.evaluation.certified.backend import Modulus, normal_forms, substitute
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.least.plane import MovingPlane
@@ -130,7 +130,7 @@ class Moving:
                     break
                 self.lost[kernels] += lost + 1
             if lost:
-                raise NotProved("certified: the sums do not reach the digits: extreme parameters")
+                raise TooManyDigits("certified: the sums do not reach the digits: extreme parameters")
             self.transforms[key] = made
         return self.transforms[key]
 
