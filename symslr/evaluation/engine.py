@@ -307,6 +307,8 @@ def _float_first(expr: Expr, inputs: Inputs, digits: int | None) -> Value:
             return found
         if refusal is not None and isinstance(reason, FloatOnly):  # the reason is why float64 failed
             raise refusal from reason
+        if digits is not None and found is not None and isinstance(reason, FloatOnly):
+            raise CannotEvaluate(f"float64 reaches {found.digits} of {digits} digits here; ask for fewer") from reason
         raise
 
 

@@ -171,7 +171,9 @@ def test_a_least_risk_that_is_flat_to_eighth_order_is_proved_at_once(monkeypatch
 @pytest.mark.parametrize(
     ("lost", "count"), [((30.0, 0.0), 2), ((2e4,), 1), ((float("inf"),), 1), ((9e3, 9e3, 0.0), 3), ((1.0,) * 9, 6)]
 )
-def test_sums_are_sharpened_while_that_may_help(monkeypatch: pytest.MonkeyPatch, lost: tuple[float, ...], count: int) -> None:
+def test_sums_are_sharpened_while_that_may_help(
+    monkeypatch: pytest.MonkeyPatch, lost: tuple[float, ...], count: int
+) -> None:
     """By what the last ones missed; not at all where they miss 20,000 nats, and six times at most."""
     asked: list[float] = []
     ways = iter(lost)

@@ -14,7 +14,7 @@ import numpy as np
 from flint import ctx
 from sympy import Expr, Symbol
 
-from symslr.evaluation.errors import CannotEvaluate, TooDear
+from symslr.evaluation.errors import CannotEvaluate, FloatOnly, TooDear
 from symslr.evaluation.exponential_kernel.mesh import SharedMesh
 from symslr.evaluation.exponential_kernel.points import suits
 from symslr.evaluation.laplace.code import LaplaceCode
@@ -167,7 +167,7 @@ class LaplaceNode(SumsNode):
         if not family.active:
             return len(family.integrals)
         if has_power_tail(family):
-            raise CannotEvaluate(
+            raise FloatOnly(
                 "a token law with a power tail under a kernel that grows exponentially is evaluated in float64 only; "
                 "ask for at most 12 digits"
             )

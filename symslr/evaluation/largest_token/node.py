@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 from sympy import Add, Expr, Symbol
 
-from symslr.evaluation.errors import CannotEvaluate, TooDear
+from symslr.evaluation.errors import CannotEvaluate, FloatOnly, TooDear
 from symslr.evaluation.laplace.node import SumsNode
 from symslr.evaluation.laplace.rule import WIDER, Outer, Sums, refined
 from symslr.evaluation.largest_token.form import LOG_U, CumulativeForm
@@ -112,7 +112,7 @@ class LargestTokenNode(SumsNode):
         if not any(self.code(FLOAT).coefficients(*floats)):
             return 1
         if self.is_float_only:
-            raise CannotEvaluate(
+            raise FloatOnly(
                 "the largest token is selected under a kernel with kinks: found more digits than float64 has; ask for at most 12"
             )
         return TokenSums(self, arithmetic, p, floats, tolerance)

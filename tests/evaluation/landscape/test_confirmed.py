@@ -60,7 +60,7 @@ def test_meshes_that_agree_by_chance_are_seen_through(kernel: object, by_hand: C
 
 
 def test_a_gradient_has_its_own_errors() -> None:
-    """At short keys the slopes are further from those of the judge's risks than the risk is from its own, and within their errors."""
+    """At short keys slopes are further from the judge's than the risk is, and within their own errors."""
     rng, one = np.random.default_rng(1), Landscape.of(SpikedSLR(length=2, noise=0), Attention(1 + Abs(x)), {"nu": 1})
     step, beyond = 1e-5, 0
     for _ in range(4):
