@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value
@@ -37,6 +37,24 @@ def test_means_of_counts_and_of_their_products_are_those_of_coins(signal: str) -
     count = len(controls.mean)
     np.testing.assert_allclose(controls.mean, means.rows[0][:count], atol=1e-9)
     np.testing.assert_allclose(controls.second.ravel(), means.rows[0][count:], atol=1e-9)
+
+
+def test_the_chance_of_a_coin_is_its_mean_over_tokens_in_any_order() -> None:
+    """Weights over 400 nats that do not rise with the node, as of an even signal: most tokens have odds far from even anywhere."""
+    rng = np.random.default_rng(3)
+    logs, mass = rng.uniform(-200.0, 200.0, 4000), rng.dirichlet(np.ones(4000))
+    coins = Coins(logs, mass, mass, np.zeros(1), (3,), np.ones(1), 2)
+    rho = rng.uniform(-240.0, 240.0, 200)
+    known = expit(logs + rho[:, None]) @ mass
+    np.testing.assert_allclose(coins.chance(rho), known, atol=2e-14)
+
+
+def test_the_chance_of_a_coin_keeps_its_digits_where_likely_tokens_have_long_odds() -> None:
+    """The one token with even odds is so unlikely, e^-200, that a usual one 150 nats below it decides."""
+    logs, mass = np.array([0.0, -150.0, -600.0]), np.array([np.exp(-200.0), 1.0, 0.0])
+    coins = Coins(logs, mass, mass, np.zeros(1), (3,), np.ones(1), 2)
+    rho = np.array([-10.0, 0.0, 10.0])
+    np.testing.assert_allclose(coins.chance(rho), expit(logs + rho[:, None]) @ mass, rtol=1e-9)
 
 
 def test_one_token_left_out_carries_the_risk() -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import mpmath
 import numpy as np
 import pytest
-from sympy import Abs, Expr, Rational, exp, tanh
+from sympy import Abs, Expr, Integer, Max, Rational, Sum, exp, oo, pi, sqrt, tanh
 
 from symslr.evaluation import CannotEvaluate, evaluate
+from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1
-from symslr.model.scalar_law import normal, student
-from symslr.model.symbols import a, chi, epsilon, x
+from symslr.model.largest import IsLargest
+from symslr.model.scalar_law import ScalarLaw, normal, student
+from symslr.model.symbols import L, a, chi, epsilon, l, x
 from symslr.model.task import Task
 from symslr.theory import bayes_risk, minimal_risk, population_risk
 
@@ -139,3 +142,57 @@ def test_a_likelihood_ratio_whose_powers_are_written_out_knows_its_rounding(
     found = evaluate(bayes_risk(task), {}, backend="numpy")
     with mpmath.workdps(30):
         assert abs(found.value - mpmath.mpf(exact)) <= found.error / 2
+
+
+def selecting(law: ScalarLaw, strength: Expr, length: int) -> Task:
+    """The token law under a selection exp(nu chi_eps)/sum_l exp(nu chi_l), or of the largest at nu = oo."""
+    if strength == oo:
+        return Task(L * IsLargest.of(epsilon, L), length, 0, law)
+    return Task(L * exp(strength * chi[epsilon]) / Sum(exp(strength * chi[l]), (l, 1, L)), length, 0, law)
+
+
+def cubes_under_a_mixture(parts: list[tuple[float, float]], strength: float) -> float:
+    """The least risk of f = (x_1^3 z_1 + x_2^3 z_2) b, tokens an equal mixture of N(m, v): given x_1 - x_2 they are Gaussian."""
+    d, step = np.linspace(-30.0, 30.0, 120_001, retstep=True)
+    chosen, hit = 1 / (1 + np.exp(-strength * d)), 0.0
+    for (m, v), (n, u) in itertools.product(parts, parts):
+        density = np.exp(-((d - m + n) ** 2) / (2 * (v + u))) / np.sqrt(2 * np.pi * (v + u))
+        first, second = m + v / (v + u) * (d - m + n), n - u / (v + u) * (d - m + n)
+        cubes = [mean**3 + 3 * mean * v * u / (v + u) for mean in (first, second)]
+        hit += float(np.sum(density * (chosen * cubes[0] + (1 - chosen) * cubes[1]))) * step / 4
+    return 1 - hit**2 / sum(m**6 + 15 * m**4 * v + 45 * m**2 * v**2 + 15 * v**3 for m, v in parts)
+
+
+@pytest.mark.parametrize("digits", [4, 6, 7, 8, 9])
+@pytest.mark.parametrize("narrow", [Rational(1, 10), Rational(1, 5)])
+def test_a_mixture_of_a_wide_law_and_a_narrow_one_has_true_errors(narrow: Expr, digits: int) -> None:
+    """Regression: the rules along log u were taken to converge as for one width, and risks were 20 errors from the truth."""
+    density = (exp(-(x**2) / 2) + exp(-(((x - 2) / narrow) ** 2) / 2) / narrow) / (2 * sqrt(2 * pi))
+    task = selecting(ScalarLaw(density), Integer(1), 2)
+    found = evaluate(population_risk(task, Attention(x**3, None), 5), digits=digits)
+    known = cubes_under_a_mixture([(0.0, 1.0), (2.0, float(narrow) ** 2)], 1.0)
+    assert abs(float(found.value) - known) <= float(found.error) + 1e-12
+    assert found.digits >= digits
+
+
+@pytest.mark.parametrize("digits", [None, 3, 8])
+@pytest.mark.parametrize(
+    ("law", "attention", "reason"),
+    [
+        (student(1), Attention(Max(x, 0), offset=1), "a monotone kernel without kinks"),
+        (student(3), Attention(exp(x), offset=1), "token laws with light tails"),
+    ],
+)
+def test_who_asks_for_few_digits_is_not_told_to_ask_for_fewer_than_twelve(
+    law: ScalarLaw, attention: Attention, reason: str, digits: int | None
+) -> None:
+    """Where float64 has no way the reason is its own, not that of the arithmetic that was tried after it."""
+    with pytest.raises(CannotEvaluate, match=reason):
+        evaluate(population_risk(selecting(law, oo, 2), attention, 1), digits=digits)
+
+
+def test_float64_that_stops_short_says_how_far_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    short = Value(mpmath.mpf(1) / 2, mpmath.mpf("1e-5"), Kind.ESTIMATED, 4, "")
+    monkeypatch.setattr("symslr.evaluation.engine._scalars", lambda *_: short)
+    with pytest.raises(CannotEvaluate, match="reaches 4 of 8 digits"):
+        evaluate(population_risk(selecting(student(3), oo, 2), Attention(exp(x), offset=1), 1), digits=8)

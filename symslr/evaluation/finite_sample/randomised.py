@@ -202,7 +202,7 @@ def not_found(training: Training) -> CannotEvaluate:
     """What to say where no iteration arrives."""
     return CannotEvaluate(
         f"fixed point at alpha = {training.alpha:g}, ridges {training.r_k:g} and {training.r_v:g}: found no start from "
-        "which the order parameters settle; expected convergence, so try larger ridges or an alpha nearer 1"
+        "which the order parameters settle; expected convergence, so try ridges or an alpha nearer 1"
     )
 
 

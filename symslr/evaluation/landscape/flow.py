@@ -78,13 +78,13 @@ def gradient_flow(landscape: Landscape, start: Array, time: float = LONGEST, at:
     Args:
         start: shaped like ``landscape.names``.
         time: the longest time.
-        at: times at which the trajectory is wanted, those after its rest left out; the integrator's own steps without.
+        at: times at which the trajectory is wanted, increasing from 0 to ``time`` at most. Those after its rest are left out;
+            where it rests before all of them that state alone is there. The integrator's own steps without.
 
     Raises:
-        ValueError: where the integrator fails.
+        ValueError: for a start of another shape, or that no vectors have, for times that are none, and where the integrator fails.
     """
-
-    begin = np.asarray(start, dtype=float)
+    begin = _checked(landscape, start, time, at)
     vectors = np.append(OrderParameters.of(begin[:7]).vectors, begin[7:])
 
     def rest(_: float, point: Array) -> float:
@@ -94,9 +94,28 @@ def gradient_flow(landscape: Landscape, start: Array, time: float = LONGEST, at:
     if rest(0.0, vectors) <= 0:  # nothing would be crossed
         return Flow(np.zeros(1), begin[None, :], np.array([landscape.risk(begin)]), True)
     found = _followed(landscape, vectors, time, "LSODA", (RELATIVE, ABSOLUTE), events=rest, t_eval=at)
-    states = np.array([order_of(point) for point in found.y.T])
+    times, points = (found.t, found.y.T) if len(found.t) else (found.t_events[0], found.y_events[0])
+    states = np.array([order_of(point) for point in points])
     risks = np.array([landscape.risk(state) for state in states])
-    return Flow(found.t, states, risks, bool(found.status == 1))
+    return Flow(times, states, risks, bool(found.status == 1))
+
+
+def _checked(landscape: Landscape, start: Array, time: float, at: Array | None) -> Array:
+    """The start as an array, beside times that are some.
+
+    Raises:
+        ValueError: in one line, as ``gradient_flow``.
+    """
+    begin = np.asarray(start, dtype=float)
+    if begin.shape != (len(landscape.names),):
+        raise ValueError(
+            f"start: found the shape {begin.shape}; expected a number for each of {', '.join(landscape.names)}"
+        )
+    if not 0 <= time < np.inf:
+        raise ValueError(f"time: found {time:g}; expected a finite number >= 0")
+    if at is not None and not (np.ndim(at) == 1 and np.size(at) and np.all(np.diff([0.0, *at, time]) >= 0)):
+        raise ValueError(f"at: found {np.asarray(at)}; expected increasing times from 0 to {time:g}".replace("\n", " "))
+    return begin
 
 
 def basin(landscape: Landscape, start: Array, time: float = 3200.0) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,13 +60,20 @@ def test_meshes_that_agree_by_chance_are_seen_through(kernel: object, by_hand: C
 
 
 def test_a_gradient_has_its_own_errors() -> None:
-    """The risk is quadratic in the value: its slopes there are the differences of the judge's risks."""
-    order = OrderParameters(0.4, 0.7, 0.3, -0.2, 0.9, 1.1, 0.1)
-    found = Landscape.of(SpikedSLR(length=2, noise=0), Attention(1 + Abs(x)), {"nu": 1}).confirmed(order.array)
-    for place, name in ((1, "m_vv"), (5, "q_vv")):
-        moved = OrderParameters(**{**vars(order), name: getattr(order, name) + 0.25})
-        judged = [by_polar_coordinates(lambda y: 1 + np.abs(y), 1.0, one) for one in (order, moved)]
-        assert abs(found.gradient[place] - (judged[1] - judged[0]) / 0.25) < found.gradient_errors[place] + 1e-12
+    """At short keys slopes are further from the judge's than the risk is, and within their own errors."""
+    rng, one = np.random.default_rng(1), Landscape.of(SpikedSLR(length=2, noise=0), Attention(1 + Abs(x)), {"nu": 1})
+    step, beyond = 1e-5, 0
+    for _ in range(4):
+        order = OrderParameters.of_vectors(rng.normal(size=(2, 4)) * np.array([[0.1], [1.0]]))
+        found = one.confirmed(order.array)
+        for slope, error, name in zip(found.gradient, found.gradient_errors, one.names):
+            at = [replace(order, **{name: getattr(order, name) + move}) for move in (step, -step)]
+            up, down = (by_polar_coordinates(lambda y: 1 + np.abs(y), 1.0, own) for own in at)
+            judged = (up - down) / (2 * step)
+            assert abs(slope - judged) < error + 1e-8
+            assert error < 0.05 * (1 + abs(slope)) + 1e-2
+            beyond += abs(slope - judged) > 2 * found.error
+    assert beyond > 5
 
 
 def test_a_small_risk_is_rounded_by_its_terms() -> None:

@@ -86,6 +86,42 @@ def test_a_start_at_rest_stays() -> None:
     assert flow.times[-1] == 0
 
 
+def test_a_flow_that_rests_before_all_times_asked_for_is_where_it_rests() -> None:
+    """Regression: it had no end."""
+    landscape = Landscape.of(SpikedSLR(), softmax, VALUES)
+    matched, _ = both_minima(landscape)
+    begin = matched.order.array + np.array([1e-5, 0, 0, 0, 3e-5, 0, 0])
+    flow, whole = gradient_flow(landscape, begin, 1e7, np.array([1e6, 2e6])), gradient_flow(landscape, begin)
+    assert flow.arrived
+    assert len(flow.times) == len(flow.risks) == 1
+    assert flow.times[-1] == pytest.approx(whole.times[-1], rel=1e-6)
+    assert np.allclose(flow.end, whole.end, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("begin", "time", "at", "found"),
+    [
+        (np.zeros(5), 1.0, None, "start: found the shape"),
+        (np.zeros(7), -1.0, None, "time: found -1"),
+        (np.zeros(7), float("nan"), None, "time: found nan"),
+        (np.zeros(7), float("inf"), None, "time: found inf"),
+        (np.zeros(7), 1.0, [0.5, 0.2], "at: found"),
+        (np.zeros(7), 1.0, [0.0, 2.0], "at: found"),
+        (np.zeros(7), 1.0, [-1.0, 0.5], "at: found"),
+        (np.zeros(7), 1.0, [float("nan")], "at: found"),
+        (np.zeros(7), 1.0, [], "at: found"),
+    ],
+)
+def test_times_and_starts_that_are_none_are_refused_in_one_line(
+    begin: np.ndarray, time: float, at: list[float] | None, found: str
+) -> None:
+    """Regression: at a negative time the flow went uphill."""
+    landscape = Landscape.of(SpikedSLR(), softmax, VALUES)
+    with pytest.raises(ValueError, match=found) as refused:
+        gradient_flow(landscape, begin, time, None if at is None else np.array(at))
+    assert "\n" not in str(refused.value)
+
+
 def test_time_to_risk_is_when_the_flow_passes() -> None:
     landscape = Landscape.of(SpikedSLR(), softmax, VALUES)
     begin = start(3, 0.3)

@@ -116,7 +116,7 @@ class SaddleMap:
         if not (np.all(np.isfinite([*keys, *vals])) and min(outside) > 0):
             raise CannotEvaluate(
                 f"fixed point at alpha = {training.alpha:g}: found a step to no real order parameters; expected "
-                "convergence, so try larger ridges or an alpha nearer 1"
+                "convergence, so try ridges or an alpha nearer 1"
             )
         return Step(ReplicaState(*keys, *vals), loss, energy)
 
