@@ -15,7 +15,7 @@ export NUMBA_NUM_THREADS ?= 1
 export MALLOC_MMAP_THRESHOLD_ ?= 268435456
 export MALLOC_TRIM_THRESHOLD_ ?= 536870912
 
-.PHONY: report report-full test lint docs package bench verdicts mutants fuzz clean distclean
+.PHONY: report report-full test test-all lint docs package bench verdicts mutants fuzz clean distclean
 
 report: build/report/.built
 	@echo "The report is in build/report ('make clean report' builds it anew)."
@@ -31,7 +31,11 @@ report-full: $(VENV)/.full
 	rm -f build/compute.sqlite
 	$(BIN)/symslr report --out build/report
 
+# All but the tests of tests/slow.txt, each of which takes most of a second or more: half of the time, and nine tests of ten.
 test: $(VENV)/.test
+	$(BIN)/python -m pytest -n $(JOBS) --quick
+
+test-all: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS)
 
 lint: $(VENV)/.lint

@@ -45,6 +45,20 @@ def require_tool(name: str) -> str:
     return found
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out the tests that tests/slow.txt lists")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        from tests.durations import slow
+
+        listed = slow()
+        left_out = [item for item in items if item.nodeid in listed]
+        items[:] = [item for item in items if item.nodeid not in listed]
+        config.hook.pytest_deselected(items=left_out)
+
+
 def pytest_configure() -> None:
     import hypothesis
 
