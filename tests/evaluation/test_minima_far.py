@@ -12,6 +12,7 @@ from sympy import Expr, Max, Min, Rational, exp, log, oo
 
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.minima.far import limit_of_scale
 from symslr.evaluation.minima.series import series
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, softmax, softmax1, softplus
@@ -144,6 +145,27 @@ def test_softmax1_falls_to_the_chance_that_no_token_is_positive(length: int) -> 
     assert places["a"].value == mpmath.inf
     near, nearer = (float(evaluate(population_risk(task, softmax1, a), {}, 6)) - 2.0**-length for a in (25, 50))
     assert 0 < nearer < near < 2.1 * nearer
+
+
+@pytest.mark.parametrize("kernel", [exp(x) + exp(x / 3), exp(x) * (2 + exp(x / 2))], ids=str)
+@pytest.mark.parametrize("backend", [None, "arb"])
+def test_steep_sums_of_exponentials_find_the_largest_token(kernel: Expr, backend: str | None) -> None:
+    """Regression: no series settles relative to a limit of 0, and nothing came in 30 s."""
+    task, attention = MaxSLR(oo, noise=Rational(1, 3), length=3), Attention(kernel)
+    value, places = least_risk(task, attention, {}, 20, backend)
+    with mpmath.workdps(30):
+        assert abs(value.value - mpmath.mpf(1) / 9) <= value.error < 1e-19
+    assert places["a"].value == mpmath.inf
+    near, nearer = (float(evaluate(population_risk(task, attention, a), {}, 6)) - 1 / 9 for a in (25, 50))
+    assert 0 < nearer < 0.6 * near
+
+
+@pytest.mark.parametrize(
+    "kernel", [exp(x) + exp(-x / 3), 1 + exp(x), exp(x / 2) - exp(x) / 2 + exp(2 * x), log(1 + exp(x))], ids=str
+)
+def test_other_kernels_leave_weight_elsewhere(kernel: Expr) -> None:
+    """Of both signs, of rate 0, less than nothing, and no sum: the weight of the smallest token, or that of the others, stays."""
+    assert limit_of_scale(MaxSLR(oo, noise=0, length=3), Attention(kernel)) is None
 
 
 def test_softmax1_on_two_tokens_is_best_at_a_finite_scale() -> None:

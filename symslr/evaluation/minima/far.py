@@ -10,7 +10,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from sympy import Expr, S, Symbol, cancel, sign
+from sympy import Add, Expr, S, Symbol, cancel, expand, sign
 
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
@@ -132,19 +132,32 @@ def with_largest(task: Task, attention: Attention, values: Mapping[Any, object])
 
 
 def limit_of_scale(task: Task, attention: Attention) -> Expr | None:
-    """The risk as the scale grows, where the largest token is the relevant one and an offset stands beside an exponential kernel.
+    """The risk as the scale grows, where the largest token is the relevant one; None where it is not known.
 
-    All weight then goes to the largest token where that is positive, and to the offset where it is not: M = Q = 1 - F(0)^L, and the
-    risk is Delta^2 + E F(0)^L, with F(0) = 1/2 of an even law of tokens. None elsewhere.
+    Under a kernel that is a sum of exponentials of rates r or more, kappa(a x)/kappa(a y) >= e^(a r (x - y)) for x > y. All weight
+    then goes to the largest token, and the risk is Delta^2, the least there is. Beside an offset it goes there where that token is
+    positive, and to the offset where it is not: M = Q = 1 - F(0)^L, and the risk is Delta^2 + E F(0)^L, with F(0) = 1/2 of an even
+    law of tokens.
     """
+    if (
+        task.law.weight != L * IsLargest.of(epsilon, L)
+        or not attention.is_normalised
+        or not _is_steep(attention.kernel)
+    ):
+        return None
+    if attention.offset == 0:
+        return task.noise**2
     base = task.law.base
     is_even = base.lower == -base.upper and constant_value(base.density / base.density.xreplace({x: -x})) == 1
-    rate = exponential(attention.kernel, x)
-    if rate is None or not rate.rate.is_positive or not attention.is_normalised or not attention.offset.is_positive:
-        return None
-    if task.law.weight != L * IsLargest.of(epsilon, L) or not is_even:
+    if not attention.offset.is_positive or not is_even:
         return None
     return over_length(task.noise**2 + S.Half**L, task.length)
+
+
+def _is_steep(kernel: Expr) -> bool:
+    """Whether a kernel is a sum of exponentials of positive rates, each times a positive number."""
+    terms = [exponential(term, x) for term in Add.make_args(expand(kernel))]
+    return all(term is not None and term.rate.is_positive and term.constant.is_positive for term in terms)
 
 
 def _numbers(expr: Expr, values: Mapping[Any, object]) -> dict[Symbol, Expr]:

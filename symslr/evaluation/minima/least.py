@@ -173,6 +173,12 @@ def _by_search(
     """On meshes, whatever the size of the parameters."""
     risk, least = population_risk(task, attention), minimal_risk(task, attention)
     moving = list(least.variables)
+    limit = limit_of_scale(task, attention) if moving == [a] else None
+    if limit is not None and limit == task.noise**2:  # no risk is less
+        value = replace(
+            evaluate(limit, values, digits, backend), method="limit of large scales: all weight on the largest token"
+        )
+        return value, {"a": replace(value, value=mpmath.inf, error=mpmath.mpf(0), digits=15)}
     if backend == "arb" and least.closed() is None:
         return _certified(task, attention, values, digits)
     if backend == EXPONENTIAL and least.closed() is None:
@@ -181,8 +187,7 @@ def _by_search(
         value = evaluate(least, values, digits, backend)
         _, places = minimise(risk, moving, values, PLACE_DIGITS)
         return value, _named(places)
-    limit = limit_of_scale(task, attention)
-    if moving == [a] and limit is not None:
+    if limit is not None:
         value = evaluate(limit, values, digits)
         if _is_lowest(risk, values, float(value.value)):
             value = replace(value, kind=Kind.ESTIMATED, method="limit of large scales, below all risks of a scan")
