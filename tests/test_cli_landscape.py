@@ -57,3 +57,29 @@ def test_a_minimum_is_the_least_risk_within_its_error(capsys: pytest.CaptureFixt
     for minimum in found["minima"]:
         assert abs(Decimal(minimum["value"]) - Decimal("0.36982874203080378297")) <= Decimal(minimum["error"])
         assert Decimal(minimum["error"]) < Decimal("1e-10")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "length", "scale"),
+    [("exp(x)", "3", "1.41421356237309505"), ("log(1+exp(x))", "5", None), ("1+max(x,0)", "3", None)],
+    ids=["softmax", "softplus", "kink"],
+)
+def test_a_minimum_is_within_the_errors_of_its_order_parameters(
+    capsys: pytest.CaptureFixture[str], kernel: str, length: str, scale: str | None
+) -> None:
+    """Regression: q_kk = 2.00000026 was printed for 2. The scale that ``symslr risk`` finds is m_kk, and q_kk its square."""
+    minimum = json.loads(run(capsys, "--length", length, "--nu", "2", "--kernel", kernel, "--json")[1])["minima"][0]
+    assert (minimum["kind"], minimum["minimum"]) == ("matched", True)
+    order, errors = ({name: Decimal(own) for name, own in minimum[key].items()} for key in ("order", "order_error"))
+    off = Decimal(0)
+    if scale is None:
+        with pytest.raises(SystemExit, match="0"):
+            main(["risk", "--length", length, "--nu", "2", "--kernel", kernel, "--digits", "12", "--json"])
+        best = json.loads(capsys.readouterr().out)["best"]["a"]
+        scale, off = best["value"], Decimal(best["error"])
+    at = Decimal(scale)
+    assert abs(order["m_kk"] - at) <= errors["m_kk"] + off < Decimal("0.01")
+    assert abs(order["q_kk"] - at**2) <= errors["q_kk"] + 3 * at * off
+    for name in ("m_kv", "m_vk", "q_kv"):
+        assert abs(order[name]) <= errors[name]
+    assert abs(order["q_vv"] - order["m_vv"] ** 2) <= errors["q_vv"] + 3 * order["m_vv"] * errors["m_vv"]

@@ -66,7 +66,7 @@ def _landscape(asked: Asked, at: dict[str, float] | None, as_json: bool) -> None
             typer.echo(f"  {item['kind']}{ended}: {verdict}, least curvature {item['curvature']}")
         typer.echo(f"  risk {item['value']} (error {item['error']}, {item['kind_of_error']})")
         for name, number in item["order"].items() if at is None else ():
-            typer.echo(f"    {name} = {number}")
+            typer.echo(f"    {name} = {number}" + (f" (error {item['order_error'][name]})" if item["minimum"] else ""))
         for name, number in item["gradient"].items() if at is not None else ():
             typer.echo(f"    dE/d{name} = {number} (error {item['gradient_error'][name]})")
 
@@ -89,7 +89,9 @@ def _point(here: Landscape, given: dict[str, float]) -> dict[str, Any]:
 
 
 def _shown(number: float, error: float) -> str:
-    """As many digits as the error leaves, and one more."""
+    """As many digits as the error leaves, and one more; 0 where the error hides the number."""
+    if abs(number) < error / 100:
+        return "0"
     digits = math.ceil(math.log10(abs(number) / error)) + 2 if number and error else 1
     return f"{number + 0.0:.{min(max(digits, 1), 15)}g}"
 
@@ -127,16 +129,21 @@ def _minimum(here: Landscape, item: LocalMinimum) -> dict[str, Any]:
 
     from symslr.evaluation.landscape.order import order_of
 
-    found = here.confirmed(order_of(item.point))
-    order = {**vars(item.order), **dict(zip(here.names[7:], item.own))}
+    place = order_of(item.point)
+    found = here.confirmed(place)
+    said = {"kind": item.kind, "minimum": item.is_minimum, "curvature": f"{item.eigenvalues[0]:.4g}", **_risk(found)}
+    if not item.is_minimum:  # where the search ended, to the digits that are read
+        return {
+            **said,
+            "order": {name: f"{float(np.round(number, 9)) + 0.0:.9g}" for name, number in zip(here.names, place)},
+        }
+    errors = item.order_errors(found)
     return {
-        "kind": item.kind,
-        "minimum": item.is_minimum,
-        "curvature": f"{item.eigenvalues[0]:.4g}",
-        **_risk(found),
-        "order": {name: f"{float(np.round(number, 9)) + 0.0:.9g}" for name, number in order.items()},
+        **said,
+        "order": {name: _shown(number, error) for name, number, error in zip(here.names, place, errors)},
+        "order_error": {name: f"{error:.2g}" for name, error in zip(here.names, errors)},
     }
 
 
 def _risk(found: Confirmed) -> dict[str, str]:
-    return {"value": f"{found.risk:.15g}", "error": f"{found.error:.2g}", "kind_of_error": "estimated"}
+    return {"value": _shown(found.risk, found.error), "error": f"{found.error:.2g}", "kind_of_error": "estimated"}

@@ -17,7 +17,7 @@ from symslr.evaluation.admission.inputs import lengths_of, numbers_of
 from symslr.evaluation.landscape.moments.kernel import Array, Kernel
 from symslr.evaluation.landscape.moments.sharpness import sharpened
 from symslr.evaluation.landscape.moments.tokens import Lengths, Weight, shifted_moments, weighted_moments
-from symslr.evaluation.landscape.order import COORDINATES, NAMES, matrices, order_of
+from symslr.evaluation.landscape.order import NAMES, in_coordinates, order_of
 from symslr.evaluation.landscape.risk import compiled_risk
 from symslr.model.attention import Attention
 from symslr.model.scalar_law import STANDARD_NORMAL
@@ -158,14 +158,10 @@ class Landscape:
     def in_vectors(self, point: Array) -> tuple[float, Array]:
         """Risk and gradient at the coordinates of k, those of v and the kernel's own parameters, one after the other.
 
-        dE/dW = (dE/dm | 0) + 2 dE/dq W. There q >= m m^T holds by itself and the manifold R = 0 is an ordinary point.
+        There q >= m m^T holds by itself and the manifold R = 0 is an ordinary point.
         """
-        vectors = point[:COORDINATES].reshape(2, 4)
         risk, gradient = self.risk_and_gradient(order_of(point))
-        by_m, by_q = matrices(gradient)
-        slope = 2 * by_q @ vectors
-        slope[:, :2] += by_m
-        return risk, np.append(slope.ravel(), gradient[7:])
+        return risk, in_coordinates(gradient, point)
 
     def hessian_in_vectors(self, point: Array, step: float = HESSIAN_STEP) -> Array:
         """Second derivatives of the same, in the same way."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
 from symslr.budget import reached
-from symslr.evaluation.landscape.landscape import Landscape
+from symslr.evaluation.landscape.landscape import Confirmed, Landscape
 from symslr.evaluation.landscape.moments.kernel import Array
-from symslr.evaluation.landscape.order import COORDINATES, OrderParameters
+from symslr.evaluation.landscape.order import COORDINATES, OrderParameters, in_coordinates, order_of
 
 STATIONARY = 1e-6
 """Largest gradient at a point that is called a minimum."""
@@ -37,14 +38,35 @@ class LocalMinimum:
         point: coordinates of k and v along k*, v* and two directions outside, then the kernel's own parameters.
         risk: E there.
         gradient: largest absolute derivative.
-        eigenvalues: of the Hessian over all coordinates, ascending: the seven order parameters and, where
-            R = q - m m^T vanishes, one direction more.
+        hessian: second derivatives over all coordinates: the seven order parameters and, where R = q - m m^T vanishes, one
+            direction more.
     """
 
     point: Array
     risk: float
     gradient: float
-    eigenvalues: Array
+    hessian: Array
+
+    @cached_property
+    def eigenvalues(self) -> Array:
+        """Of the Hessian, ascending."""
+        return np.asarray(np.linalg.eigvalsh(self.hessian), dtype=float)
+
+    def order_errors(self, found: Confirmed) -> Array:
+        """How far the order parameters and the kernel's own may be from those of the minimum: |J H^-1| (|g| + its error).
+
+        J are the derivatives by the coordinates and g is the gradient ``found`` here.
+
+        Returns:
+            One error for each name of the landscape.
+
+        Assumes a strict minimum.
+        """
+        steps = np.eye(len(self.point))  # any step: order parameters are quadratic
+        by_point = np.array([(order_of(self.point + e) - order_of(self.point - e)) / 2 for e in steps]).T
+        slopes = np.abs(in_coordinates(found.gradient, self.point))
+        errors = in_coordinates(found.gradient_errors, np.abs(self.point))
+        return np.abs(by_point @ np.linalg.inv(self.hessian)) @ (slopes + errors)
 
     @property
     def order(self) -> OrderParameters:
@@ -132,8 +154,6 @@ def descend(landscape: Landscape, start: Array) -> LocalMinimum:
     risk, gradient = landscape.in_vectors(point)
     hessian = landscape.hessian_in_vectors(point)
     for _ in range(4):
-        if np.max(np.abs(gradient)) < STATIONARY / 100:
-            break
         values, frame = np.linalg.eigh(hessian)
         step = frame @ ((frame.T @ gradient) / np.maximum(np.abs(values), 1e-4))
         moved = np.clip(point - step, low, high)
@@ -141,9 +161,7 @@ def descend(landscape: Landscape, start: Array) -> LocalMinimum:
         if np.max(np.abs(after[1])) >= np.max(np.abs(gradient)):
             break
         point, (risk, gradient) = moved, after
-    return LocalMinimum(
-        point, risk, float(np.max(np.abs(gradient))), np.asarray(np.linalg.eigvalsh(hessian), dtype=float)
-    )
+    return LocalMinimum(point, risk, float(np.max(np.abs(gradient))), hessian)
 
 
 def both_minima(landscape: Landscape, near: tuple[Array, Array] | None = None) -> tuple[LocalMinimum, LocalMinimum]:

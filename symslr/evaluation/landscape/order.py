@@ -103,3 +103,12 @@ def matrices(gradient: Array) -> tuple[Array, Array]:
 def order_of(point: Array) -> Array:
     """The order parameters of these coordinates of k and v, then the kernel's own parameters."""
     return np.append(OrderParameters.of_vectors(point[:COORDINATES].reshape(2, 4)).array, point[COORDINATES:])
+
+
+def in_coordinates(gradient: Array, point: Array) -> Array:
+    """Derivatives by the coordinates of k and v and the kernel's own, from those by the order parameters: dE/dW = (dE/dm | 0) +
+    2 dE/dq W."""
+    by_m, by_q = matrices(gradient)
+    slope = 2 * by_q @ point[:COORDINATES].reshape(2, 4)
+    slope[:, :2] += by_m
+    return np.append(slope.ravel(), gradient[7:])
