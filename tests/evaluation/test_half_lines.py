@@ -130,3 +130,26 @@ def test_float64_says_how_many_digits_it_has(monkeypatch: pytest.MonkeyPatch) ->
         evaluate(exp(x), {x: 1}, digits=12)
     assert evaluate(exp(x), {x: 1}, digits=8) is not None
     assert evaluate(exp(x), {x: 1}).digits == 8
+
+
+@pytest.mark.parametrize("end", [1, -7, 100, Rational(1, 3)])
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_posterior_that_vanishes_where_the_tokens_end(end: Expr, side: int) -> None:
+    """Regression: bends were looked for beyond the end, where the kernel is negative. Gamma(2) beside Gamma(1): R = 1 - 2/3."""
+    away = side * (x - end)
+    ends = (end, oo) if side > 0 else (-oo, end)
+    laws = (ScalarLaw(away * exp(-away), *ends), ScalarLaw(exp(-away), *ends))
+    found = evaluate(bayes_risk(Task.from_token_laws(*laws, noise=0, length=2)))
+    assert abs(float(found.value) - 1 / 3) <= float(found.error) < 1e-8
+
+
+def test_a_posterior_that_vanishes_at_both_ends_of_the_tokens() -> None:
+    """6 (x - 2) (3 - x) beside 1 on (2, 3): R = E_0[k_1 k_2/(k_1 + k_2)], here by Gauss's rule."""
+    bump = 6 * (x - 2) * (3 - x)
+    task = Task.from_token_laws(ScalarLaw(bump, 2, 3), ScalarLaw(S.One, 2, 3), noise=0, length=2)
+    found = evaluate(bayes_risk(task))
+    at, weights = np.polynomial.legendre.leggauss(400)
+    k, mass = lambdify(x, bump)(2.5 + at / 2), weights / 2
+    exact = float(mass @ (k[:, None] * k / (k[:, None] + k)) @ mass)
+    assert abs(float(found.value) - exact) <= float(found.error) + 1e-8
+    assert found.error < 1e-8
