@@ -87,6 +87,22 @@ def test_a_posterior_that_vanishes_between_tokens_is_told() -> None:
     check_kernel(x + 30, set(), normalised=True, may_vanish=False, support=(S(-30), S(-29)))
 
 
+@pytest.mark.parametrize("end", [0, 30, 15000])
+@pytest.mark.parametrize("side", [1, -1])
+def test_kernels_are_looked_at_beside_the_end_of_the_tokens(end: int, side: int) -> None:
+    """Regression: beyond x = 20 and within 0.025 of an end no place was looked at, and x - 1/100 on (0, oo) passed."""
+    from symslr.model.admissible import check_kernel
+
+    away = side * (x - end)
+    support = (S(end), oo) if side > 0 else (-oo, S(end))
+    for kernel in (away, exp(-1 / away), away - away**2 / 2 + away**3, exp(away) - 1 - away):
+        check_kernel(kernel, set(), normalised=True, may_vanish=False, support=support)
+    with pytest.raises(ValueError, match="negative at"):
+        check_kernel(away - Rational(1, 100), set(), normalised=True, may_vanish=True, support=support)
+    with pytest.raises(ValueError, match="vanishes at"):
+        check_kernel((away - Rational(1, 100)) ** 2, set(), normalised=True, may_vanish=False, support=support)
+
+
 def test_bayes_without_digits_answers_with_what_it_has(tmp_path, capsys) -> None:
     """Regression: advice to ask for 12 digits and to change a normaliser, of which the command knows none."""
     path = tmp_path / "tailed.toml"
