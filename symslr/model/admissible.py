@@ -217,7 +217,7 @@ def check_kernel(
         return
     mend = "add an offset, or use normalise none"
     far = np.concatenate([grid, _within(support, far_nodes(-1e4, 1e4), NEAREST)])
-    negative = next((place for place in _lowest_first(far, at(far)) if not _is_positive(kernel, values, place)), None)
+    negative = next((place for place in _negative(far, at(far)) if not _is_positive(kernel, values, place)), None)
     if negative is not None:
         mend = "use normalise none" if may_vanish else mend
         raise ValueError(f"kernel {kernel}: negative at x = {negative:g}, so its normaliser can vanish; {mend}")
@@ -253,13 +253,13 @@ def _within(support: tuple[Expr, Expr], points: np.ndarray, nearest: float) -> n
     return found[(found > low) & (found < high)]
 
 
-def _lowest_first(points: np.ndarray, values: np.ndarray) -> list[float]:
-    """Points with negative values: the lowest, then some from one end to the other."""
+def _negative(points: np.ndarray, values: np.ndarray) -> list[float]:
+    """Points with negative values: the first, some others, and the lowest."""
     below = np.flatnonzero(values < 0)
     if not below.size:
         return []
     some = below[np.linspace(0, len(below) - 1, min(len(below), SOME)).astype(int)]
-    return [float(points[i]) for i in (below[np.argmin(values[below])], *some)]
+    return [float(points[i]) for i in (*some, below[np.argmin(values[below])])]
 
 
 def _is_positive(kernel: Expr, values: Mapping[Expr, float], place: float) -> bool:
