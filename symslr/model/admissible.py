@@ -167,6 +167,12 @@ def _suited(symbol: Expr, value: float) -> float:
     return abs(value) if symbol.is_nonnegative else value
 
 
+NEAR, NEAREST = 1e-4, 1e-9
+"""How near to an end of the tokens a kernel is looked at, over how far: for zeros, as e^(-1/x) has none, and for signs."""
+SOME = 8
+"""Negative values of a kernel that are looked at in 30 digits."""
+
+
 def check_kernel(
     kernel: Expr,
     parameters: set[Expr],
@@ -201,7 +207,7 @@ def check_kernel(
                     f"kernel {kernel}: divides by zero at {at_values}; expected one that does not"
                 ) from None
 
-    grid = _within(support, np.linspace(-20, 20, 1601))
+    grid = _within(support, np.linspace(-20, 20, 1601), NEAR)
     table = at(grid)
     if np.any(np.isnan(table)):
         raise ValueError(
@@ -210,11 +216,11 @@ def check_kernel(
     if not normalised:
         return
     mend = "add an offset, or use normalise none"
-    far = np.concatenate([grid, _within(support, far_nodes(-1e4, 1e4))])
-    negative = far[at(far) < 0]
-    if negative.size:
+    far = np.concatenate([grid, _within(support, far_nodes(-1e4, 1e4), NEAREST)])
+    negative = next((place for place in _negative(far, at(far)) if not _is_positive(kernel, values, place)), None)
+    if negative is not None:
         mend = "use normalise none" if may_vanish else mend
-        raise ValueError(f"kernel {kernel}: negative at x = {negative[0]:g}, so its normaliser can vanish; {mend}")
+        raise ValueError(f"kernel {kernel}: negative at x = {negative:g}, so its normaliser can vanish; {mend}")
     if may_vanish:
         return
     lower = (table[1:-1] <= table[:-2]) & (table[1:-1] <= table[2:]) & np.isfinite(table[1:-1])
@@ -230,15 +236,37 @@ def check_kernel(
             )
 
 
-def _within(support: tuple[Expr, Expr], points: np.ndarray) -> np.ndarray:
-    """The points inside an interval, of which an end with parameters is none; equally spaced ones where few of them are inside."""
+def _within(support: tuple[Expr, Expr], points: np.ndarray, nearest: float) -> np.ndarray:
+    """The points inside an interval, of which an end with parameters is none, and others ever nearer to an end.
+
+    Args:
+        nearest: how near, over the span of the points or of the interval.
+    """
     low, high = (
         float(end) if end.is_comparable or end.is_infinite else sign * np.inf for end, sign in zip(support, (-1, 1))
     )
-    found = points[(points > low) & (points < high)]
-    if np.isfinite(low) and np.isfinite(high) and len(found) < len(points) // 10:
-        return np.linspace(low, high, len(points) + 2)[1:-1]
-    return found
+    inside = points[(points > low) & (points < high)]
+    reach = min(np.ptp(points), high - low)
+    away = reach * np.concatenate([np.linspace(0.0, 1.0, len(points)), np.geomspace(nearest, 1.0, len(points) // 4)])
+    near = [end + side * away for end, side in ((low, 1), (high, -1)) if np.isfinite(end)]
+    found = np.unique(np.concatenate([inside, *near]))
+    return found[(found > low) & (found < high)]
+
+
+def _negative(points: np.ndarray, values: np.ndarray) -> list[float]:
+    """Points with negative values: the first, some others, and the lowest."""
+    below = np.flatnonzero(values < 0)
+    if not below.size:
+        return []
+    some = below[np.linspace(0, len(below) - 1, min(len(below), SOME)).astype(int)]
+    return [float(points[i]) for i in (*some, below[np.argmin(values[below])])]
+
+
+def _is_positive(kernel: Expr, values: Mapping[Expr, float], place: float) -> bool:
+    """Whether a value that float64 takes for a negative one is positive in 30 digits, as that of e^x - 1 - x beside 0."""
+    fixed = kernel.subs({s: Rational(v) for s, v in values.items()})
+    value = fixed.subs(x, Rational(place)).evalf(30)
+    return bool(value.is_comparable and value > 0)
 
 
 def _lowest(function: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -87,6 +87,22 @@ def test_a_posterior_that_vanishes_between_tokens_is_told() -> None:
     check_kernel(x + 30, set(), normalised=True, may_vanish=False, support=(S(-30), S(-29)))
 
 
+@pytest.mark.parametrize("end", [0, 30, 15000])
+@pytest.mark.parametrize("side", [1, -1])
+def test_kernels_are_looked_at_beside_the_end_of_the_tokens(end: int, side: int) -> None:
+    """Regression: beyond x = 20 and within 0.025 of an end no place was looked at, and x - 1/100 on (0, oo) passed."""
+    from symslr.model.admissible import check_kernel
+
+    away = side * (x - end)
+    support = (S(end), oo) if side > 0 else (-oo, S(end))
+    for kernel in (away, exp(-1 / away), away - away**2 / 2 + away**3, exp(away) - 1 - away):
+        check_kernel(kernel, set(), normalised=True, may_vanish=False, support=support)
+    with pytest.raises(ValueError, match="negative at"):
+        check_kernel(away - Rational(1, 100), set(), normalised=True, may_vanish=True, support=support)
+    with pytest.raises(ValueError, match="vanishes at"):
+        check_kernel((away - Rational(1, 100)) ** 2, set(), normalised=True, may_vanish=False, support=support)
+
+
 def test_bayes_without_digits_answers_with_what_it_has(tmp_path, capsys) -> None:
     """Regression: advice to ask for 12 digits and to change a normaliser, of which the command knows none."""
     path = tmp_path / "tailed.toml"
@@ -130,3 +146,26 @@ def test_float64_says_how_many_digits_it_has(monkeypatch: pytest.MonkeyPatch) ->
         evaluate(exp(x), {x: 1}, digits=12)
     assert evaluate(exp(x), {x: 1}, digits=8) is not None
     assert evaluate(exp(x), {x: 1}).digits == 8
+
+
+@pytest.mark.parametrize("end", [1, -7, 100, Rational(1, 3)])
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_posterior_that_vanishes_where_the_tokens_end(end: Expr, side: int) -> None:
+    """Regression: bends were looked for beyond the end, where the kernel is negative. Gamma(2) beside Gamma(1): R = 1 - 2/3."""
+    away = side * (x - end)
+    ends = (end, oo) if side > 0 else (-oo, end)
+    laws = (ScalarLaw(away * exp(-away), *ends), ScalarLaw(exp(-away), *ends))
+    found = evaluate(bayes_risk(Task.from_token_laws(*laws, noise=0, length=2)))
+    assert abs(float(found.value) - 1 / 3) <= float(found.error) < 1e-8
+
+
+def test_a_posterior_that_vanishes_at_both_ends_of_the_tokens() -> None:
+    """6 (x - 2) (3 - x) beside 1 on (2, 3): R = E_0[k_1 k_2/(k_1 + k_2)], here by Gauss's rule."""
+    bump = 6 * (x - 2) * (3 - x)
+    task = Task.from_token_laws(ScalarLaw(bump, 2, 3), ScalarLaw(S.One, 2, 3), noise=0, length=2)
+    found = evaluate(bayes_risk(task))
+    at, weights = np.polynomial.legendre.leggauss(400)
+    k, mass = lambdify(x, bump)(2.5 + at / 2), weights / 2
+    exact = float(mass @ (k[:, None] * k / (k[:, None] + k)) @ mass)
+    assert abs(float(found.value) - exact) <= float(found.error) + 1e-8
+    assert found.error < 1e-8

@@ -14,6 +14,7 @@ from symslr.model.powers import factored, highest_power
 from symslr.model.symbols import x
 
 a = Symbol("a", real=True)
+t = Symbol("t", positive=True)
 FINE = Rational(123456789, 10**9)
 
 
@@ -39,6 +40,32 @@ def test_powers_below_are_counted_and_numbers_have_none() -> None:
     assert highest_power((1 + exp(Rational(5, 2) * x)) ** -2) == 10
     assert highest_power(S(3) / 7) == 0
     assert highest_power(exp(-(FINE**2) / 2)) == 123456789**2
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        exp(x) * (exp(x / 2003) + 1) + 1,
+        (exp(x) + exp(x / 2003)) ** 2 + 3,
+        (exp(x / 7) + 1) * (exp(x / 5) + 1) ** 30 + x,
+        (exp(x / 7) + exp(x / 5)) ** 3 * (x + exp(a * x / 3)) ** 2,
+        t * (t ** Rational(1, 2003) + 1) + 1,
+        exp(x / 3) * (exp(x / 7 + a / 11) + 1) * (exp(a / 2) + 1),
+    ],
+    ids=str,
+)
+def test_the_powers_that_products_make_are_bounded(expr: Expr) -> None:
+    """Regression: e^x (e^(x/2003) + 1), the 2004th power of e^(x/2003), was taken for a first one."""
+    exact = max(sring(expr)[1].degrees())
+    assert exact <= highest_power(expr) <= 2 * exact
+
+
+def test_fractions_are_counted_over_their_common_denominator() -> None:
+    """Regression: of 1/(1 + x^700) + 1/(2 + x^800) the powers that ``factor`` lays out are the 1500th, not the 800th."""
+    assert highest_power(1 / (1 + x**700) + 1 / (2 + x**800)) == 1500
+    assert highest_power(x * (3 + x**9 * (1 + x**2) ** -2) ** 2) == 27
+    nested = 1 / (1 + exp(x) / (1 + exp(FINE * x)))
+    assert factored(nested) == nested
 
 
 def test_factors_are_found_where_powers_are_low() -> None:

@@ -144,29 +144,32 @@ def pieces(family: Family, reach: Sequence[tuple[float, ...]]) -> list[tuple[Pie
         seen = [window for window in windows if window is not None]
         if not seen:
             raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
-        kinks = zeros(code, k, family.p, seen) if form.kinks[k] or form.touches[k] else []
-        found.append(cover(seen, low, high, kinks + hidden(code, k, family.p, seen, kinks)))
+        kinks = zeros(code, k, family.p, seen, (low, high)) if form.kinks[k] or form.touches[k] else []
+        found.append(cover(seen, low, high, kinks + hidden(code, k, family.p, seen, kinks, (low, high))))
     return found
 
 
-def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window]) -> list[float]:
+Support = tuple[float, float]
+
+
+def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window], support: Support) -> list[float]:
     """Kinks of a kernel: exact where the equation is linear, else by sign changes and bisection."""
     start, end = min(w.low for w in windows), max(w.high for w in windows)
     found = kinks_between(code.kinks[kernel], p, start, end)
     for slope in code.touches[kernel]:
         places = changes_of_sign(lambda x, f=slope: f(x, *p)[0], start, end)
-        found += [x for x in places if _is_zero(code, kernel, p, x, end - start)]
+        found += [x for x in places if _is_zero(code, kernel, p, x, end - start, support)]
     return sorted(set(found))
 
 
 def hidden(
-    code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window], kinks: list[float]
+    code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window], kinks: list[float], support: Support
 ) -> list[float]:
     """Bumps and dips of log kappa between the nodes, as of 1 + exp(-50 a^2 x^2) at a large scale a: no rule would see them.
 
     Where nodes beside it have an extremum of the same kind, it shows. They are sought on equal steps, and on steps in proportion
     to |x|, as a large scale moves all that a kernel does towards 0. Where the line is cut somewhere, at a kink or here, its
-    narrow bends are found too: nodes crowd at cuts alone.
+    narrow bends are found too: nodes crowd at cuts alone. Where no token is, a kernel has no value here.
     """
     start, end = min(w.low for w in windows), max(w.high for w in windows)
     width, heavy, reach = min(w.width for w in windows), any(w.is_heavy for w in windows), max(abs(start), abs(end))
@@ -188,7 +191,9 @@ def hidden(
     for n, row in enumerate(code.slopes(kernel, x, p)):
 
         def log_kernel(at: Any, n: int = n) -> Any:
-            return code.slopes(kernel, at.ravel(), p)[n].reshape(at.shape)
+            is_token = (at > support[0]) & (at < support[1])
+            values = code.slopes(kernel, np.where(is_token, at, x[len(x) // 2]).ravel(), p)[n].reshape(at.shape)
+            return np.where(is_token, values, np.nan)
 
         found += _unseen(log_kernel, x, row, step_at)
         cuts = kinks + found
@@ -269,7 +274,8 @@ NEAR_ZERO = 1e-12
 """A kernel this far below its size around is 0 there but for rounding."""
 
 
-def _is_zero(code: LaplaceCode, kernel: int, p: tuple[float, ...], x: float, length: float) -> bool:
-    """Whether one of the kernel's factors vanishes at a place, beside its size around."""
+def _is_zero(code: LaplaceCode, kernel: int, p: tuple[float, ...], x: float, length: float, support: Support) -> bool:
+    """Whether one of the kernel's factors vanishes at a place, beside its size at the tokens around."""
     around = np.array([x, *(x + length * step for step in (-0.03, -0.01, 0.01, 0.03))])
+    around = around[(around > support[0]) & (around < support[1]) | (around == x)]
     return any(values[0] < np.max(values[1:]) + np.log(NEAR_ZERO) for values in code.slopes(kernel, around, p))

@@ -13,7 +13,7 @@ import numpy as np
 from sympy import Add, Expr, S, Symbol, cancel, expand, sign
 
 from symslr.evaluation.engine import digits_of, evaluate
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.minima.series import SETTLED, SHAPES, USEFUL, series, settled
 from symslr.evaluation.numbers.exponent import exponential
 from symslr.expression.value import Kind, Value
@@ -211,7 +211,7 @@ def far_or_near(
     try:
         return near()
     except CannotEvaluate as reason:
-        raise CannotEvaluate(
+        raise OutOfDigits(
             f"{reason}; by a series in 1/{far.name} at most {known} digits are known (--digits {known})"
         ) from reason
 
