@@ -15,7 +15,7 @@ from sympy import Float, Rational, sqrt
 from symslr.evaluation.admission.admitted import check_means_exist
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory
-from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, SaddleMap
+from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, MOST_SPREAD, SaddleMap
 from symslr.evaluation.finite_sample.fixed_point.solve import ARRIVED, FixedPoint, attempt, is_new, solve
 from symslr.evaluation.finite_sample.order_parameters import STARTS, ReplicaState, start
 from symslr.evaluation.finite_sample.problem import FitProblem, Training
@@ -55,6 +55,10 @@ class FiniteSample:
         order_parameters: m_k, q_k, V_k, m_v, q_v, V_v.
         change: largest move of m, log R or log V under one more step, worst of the randomisations: how well all six
             have converged.
+        replicon: stability against two fits that differ a little; below 1 they come together.
+        jumps: share of samples whose proximal minimum is not the one that descent from their field finds.
+        spread: squared distance at which two fits to the same samples stay, over that of two that share only what they
+            learnt: near 0 where the fit has one minimum, larger where many are nearly level.
         branch: the start whose fixed point this is.
         count: samples per randomisation.
     """
@@ -66,13 +70,14 @@ class FiniteSample:
     change: float
     replicon: float
     jumps: float
+    spread: float
     branch: str
     count: int
 
     @property
     def stable(self) -> bool:
-        """Whether replica symmetry holds: replicon below 1, and hardly a sample that jumps."""
-        return self.replicon < 1 and self.jumps < MOST_JUMPS
+        """Whether replica symmetry holds: replicon below 1, hardly a sample that jumps, and two fits that come together."""
+        return self.replicon < 1 and self.jumps < MOST_JUMPS and self.spread < MOST_SPREAD
 
     @property
     def state(self) -> ReplicaState:
@@ -113,7 +118,7 @@ def randomised(
         error = _error([point.risk for point in found], found) / abs(float(np.mean([point.risk for point in found])))
         if error <= precision or count >= finest:
             sample = SaddleMap(problem, min(count, STABILITY), sub_seed(seed, 0, STABILITY))
-            stability = sample.replicon(state, training), sample.jumps(state)
+            stability = sample.replicon(state, training), sample.jumps(state), sample.spread(state, training)
             return _summary(found, stability, branch, count, time.perf_counter() - began)
         # The scatter falls at least like 1/sqrt(count), often faster: no more than four times as many at once.
         wanted = count * (1.1 * error / precision) ** 2
@@ -207,7 +212,7 @@ def not_found(training: Training) -> CannotEvaluate:
 
 
 def _summary(
-    found: Sequence[FixedPoint], stability: tuple[float, float], branch: str, count: int, seconds: float
+    found: Sequence[FixedPoint], stability: tuple[float, float, float], branch: str, count: int, seconds: float
 ) -> FiniteSample:
     method = f"replica-symmetric fixed point, {len(found)} scrambled Sobol sets of {count} samples"
 
