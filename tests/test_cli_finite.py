@@ -36,6 +36,17 @@ def test_json_says_whether_fits_follow_the_theory(capsys, ridges, stable):
     assert broken is not stable
 
 
+def test_a_fit_with_many_minima_is_said_not_to_follow_the_theory(capsys):
+    """Its replicon is below 1 and hardly a sample jumps: two fits that stay apart tell."""
+    fit = ("--kernel", "1+x**2", "--normalise", "none", "--length", "2", "--nu", "2", "--alpha", "1.5")
+    fit += ("--rk", "1", "--rv", "1", "--precision", "0.05")
+    found = json.loads(_run(capsys, *fit, "--json")[1])
+    assert float(found["replicon"]) < 1
+    assert float(found["spread"]) > 0.5
+    assert found["stable"] is False
+    assert "replica symmetry is broken" in _run(capsys, *fit)[1]
+
+
 def test_tuned_in_words(capsys):
     code, out, _ = _run(capsys, *SPIKED, "--attention", "linear", "--tuned", "--precision", "0.01")
     assert code == 0

@@ -175,12 +175,13 @@ def _verdict(seen: list[Seen]) -> NamedComparison:
 
 def _quoted(many: Seen, coarse: list[Theory]) -> list[NamedComparison]:
     """A quoted value beside what is derived and what many fits give; and what errors at coarse precision are worth."""
+    from symslr.evaluation.finite_sample.randomised import CONFIRMED
     from symslr.evaluation.finite_sample.samples.scatter import student_factor
 
     point, derived, error = many.point, many.theory["risk"], many.theory["error"]
     numbers, errors = (np.array([each[key] for each in coarse]) for key in ("risk", "error"))
     scatter = math.sqrt(np.mean(np.square(errors)))
-    one = scatter / student_factor(8) * math.sqrt(8)
+    one = scatter / student_factor(CONFIRMED) * math.sqrt(CONFIRMED)
     z = (numbers - derived) / errors
     note = (
         f"derived {_shown(derived, error)}; {len(MANY)} fits in D={DIMENSION} {_shown(many.risk, many.error)}, which"

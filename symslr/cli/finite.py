@@ -130,6 +130,7 @@ def _fit(asked: tuple[Any, ...], alpha: float, aim: Aim, as_json: bool) -> None:
         order = {name: value.as_json() for name, value in found.order_parameters.items()}
         shown = {name: value.as_json() for name, value in numbers.items()}
         about |= {"stable": found.stable, "replicon": f"{found.replicon:.3g}", "jumps": f"{found.jumps:.3g}"}
+        about["spread"] = f"{found.spread:.3g}"
         typer.echo(json.dumps({**about, **shown, "order_parameters": order, "change": f"{found.change:.3g}"}))
         return
     typer.echo(
@@ -140,8 +141,9 @@ def _fit(asked: tuple[Any, ...], alpha: float, aim: Aim, as_json: bool) -> None:
     for name, meaning in WHAT.items():
         typer.echo(f"  {name} = {_with_error(found.order_parameters[name])}  {meaning}")
     typer.echo(f"  one more step moves no coordinate by more than {found.change:.1e}; branch: {found.branch}")
-    stable = "holds" if found.stable else "is broken: fits get stuck above this energy, and the risk is not theirs"
-    typer.echo(f"  replicon {found.replicon:.3g}, jumps {found.jumps:.2%}: replica symmetry {stable}")
+    stable = "holds" if found.stable else "is broken: fits get stuck above this energy, and the risk need not be theirs"
+    measured = f"replicon {found.replicon:.3g}, jumps {found.jumps:.2%}, spread {found.spread:.2g}"
+    typer.echo(f"  {measured}: replica symmetry {stable}")
     if found.risk.error > aim.precision * abs(found.risk.value):
         typer.echo(f"  precision {aim.precision:g} is out of reach: no more than {found.count} samples are drawn")
     typer.echo(f"  {found.risk.method}, {found.risk.seconds:.2f} s")

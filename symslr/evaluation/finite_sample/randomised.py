@@ -15,12 +15,12 @@ from sympy import Float, Rational, sqrt
 from symslr.evaluation.admission.admitted import check_means_exist
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory
-from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, SaddleMap
+from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, MOST_SPREAD, SaddleMap
 from symslr.evaluation.finite_sample.fixed_point.solve import ARRIVED, FixedPoint, attempt, is_new, solve
 from symslr.evaluation.finite_sample.order_parameters import STARTS, ReplicaState, start
 from symslr.evaluation.finite_sample.problem import FitProblem, Training
 from symslr.evaluation.finite_sample.samples.points import sub_seed
-from symslr.evaluation.finite_sample.samples.scatter import standard_error
+from symslr.evaluation.finite_sample.samples.scatter import standard_error, student_factor
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
@@ -29,6 +29,8 @@ from symslr.model.symbols import x
 
 RANDOMISATIONS = 8
 """Whose spread gives the standard error, known to 27 per cent then."""
+CONFIRMED = 2 * RANDOMISATIONS
+"""Randomisations of a fit whose error is small enough by the first half of them."""
 COARSE, FINEST, FINEST_AFFINE = 1024, 2**14, 2**17
 """Samples in a randomisation at first, at most, and at most where the proximal minimum is that of an affine score."""
 FIRST = COARSE, 4 * COARSE
@@ -55,6 +57,10 @@ class FiniteSample:
         order_parameters: m_k, q_k, V_k, m_v, q_v, V_v.
         change: largest move of m, log R or log V under one more step, worst of the randomisations: how well all six
             have converged.
+        replicon: stability against two fits that differ a little; below 1 they come together.
+        jumps: share of samples whose proximal minimum is not the one that descent from their field finds.
+        spread: squared distance at which two fits to the same samples stay, over that of two that share only what they
+            learnt: near 0 where the fit has one minimum, larger where many are nearly level.
         branch: the start whose fixed point this is.
         count: samples per randomisation.
     """
@@ -66,13 +72,14 @@ class FiniteSample:
     change: float
     replicon: float
     jumps: float
+    spread: float
     branch: str
     count: int
 
     @property
     def stable(self) -> bool:
-        """Whether replica symmetry holds: replicon below 1, and hardly a sample that jumps."""
-        return self.replicon < 1 and self.jumps < MOST_JUMPS
+        """Whether replica symmetry holds: replicon below 1, hardly a sample that jumps, and two fits that come together."""
+        return self.replicon < 1 and self.jumps < MOST_JUMPS and self.spread < MOST_SPREAD
 
     @property
     def state(self) -> ReplicaState:
@@ -92,32 +99,53 @@ def randomised(
     """The branch reached from ``state``; samples are doubled until the risk's relative standard error is ``precision``.
 
     Every randomisation has a fixed point of its own. Where one has none, as beside an interpolation threshold, all take more
-    samples.
+    samples. The first ``RANDOMISATIONS`` decide whether the samples are enough. Where they do so by chance they scatter too
+    little, and with their error alone 7 per cent of the numbers would be beyond two errors. So as many that did not decide
+    are added, and the error is that of all.
     """
     began, count, memory = time.perf_counter(), COARSE, Memory()
-    while True:
-        found: list[FixedPoint] = []
-        for number in range(RANDOMISATIONS):
+    finest = FINEST_AFFINE if SaddleMap(problem, COARSE, seed).is_affine else FINEST
+    # The error of all randomisations over that of the first half, where the scatter is the same.
+    shrinks = student_factor(CONFIRMED) / student_factor(RANDOMISATIONS) * math.sqrt(RANDOMISATIONS / CONFIRMED)
+
+    def more(found: Sequence[FixedPoint], most: int) -> list[FixedPoint]:
+        """These, and the fixed points of further randomisations up to so many, each from the last that arrived."""
+        longer = list(found)
+        for number in range(len(found), most):
+            arrived = (point.state for point in reversed(longer) if point.change < ARRIVED)
             saddle = SaddleMap(problem, count, sub_seed(seed, number, count))
-            found.append(solve(saddle, training, state, memory=memory))
-            if found[-1].change < ARRIVED:
-                state = found[-1].state
-        finest = FINEST_AFFINE if saddle.is_affine else FINEST
-        if not max(point.change for point in found) < ARRIVED:
-            if count >= finest:
-                raise not_found(training)
-            count = min(finest, 4 * count)
-            continue
-        # Where it is infinite more samples make it no smaller.
-        check_risk(problem.attention, float(np.mean([point.state.q_k for point in found])))
-        error = _error([point.risk for point in found], found) / abs(float(np.mean([point.risk for point in found])))
+            longer.append(solve(saddle, training, next(arrived, state), memory=memory))
+        return longer
+
+    while True:
+        found = more([], RANDOMISATIONS)
+        error = _relative_error(problem, found) * shrinks
+        if error <= precision:
+            found = more(found, CONFIRMED)
+            error = _relative_error(problem, found)
+        state = next((point.state for point in reversed(found) if point.change < ARRIVED), state)
+        if not error < math.inf and count >= finest:
+            raise not_found(training)
         if error <= precision or count >= finest:
             sample = SaddleMap(problem, min(count, STABILITY), sub_seed(seed, 0, STABILITY))
-            stability = sample.replicon(state, training), sample.jumps(state)
+            stability = sample.replicon(state, training), sample.jumps(state), sample.spread(state, training)
             return _summary(found, stability, branch, count, time.perf_counter() - began)
         # The scatter falls at least like 1/sqrt(count), often faster: no more than four times as many at once.
-        wanted = count * (1.1 * error / precision) ** 2
-        count = min(finest, 4 * count, max(2 * count, 2 ** math.ceil(math.log2(wanted) - 0.5)))
+        wanted = min(count * (1.1 * error / precision) ** 2, 4 * count)
+        count = min(finest, max(2 * count, 2 ** math.ceil(math.log2(wanted) - 0.5)))
+
+
+def _relative_error(problem: FitProblem, found: Sequence[FixedPoint]) -> float:
+    """The risk's standard error over the risk; infinite where a randomisation did not arrive.
+
+    Raises:
+        CannotEvaluate: where the risk is infinite, which no more samples change.
+    """
+    if not max(point.change for point in found) < ARRIVED:
+        return math.inf
+    check_risk(problem.attention, float(np.mean([point.state.q_k for point in found])))
+    risks = [point.risk for point in found]
+    return _error(risks, found) / abs(float(np.mean(risks)))
 
 
 def check_risk(attention: Attention, q_k: float) -> None:
@@ -207,7 +235,7 @@ def not_found(training: Training) -> CannotEvaluate:
 
 
 def _summary(
-    found: Sequence[FixedPoint], stability: tuple[float, float], branch: str, count: int, seconds: float
+    found: Sequence[FixedPoint], stability: tuple[float, float, float], branch: str, count: int, seconds: float
 ) -> FiniteSample:
     method = f"replica-symmetric fixed point, {len(found)} scrambled Sobol sets of {count} samples"
 

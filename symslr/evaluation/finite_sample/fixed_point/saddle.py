@@ -62,6 +62,16 @@ ABUNDANT = 100.0
 """alpha from which on a label's noise is subtracted, at twice the cost of a step."""
 MOST_JUMPS = 5e-3
 """Fits agreed with the theory up to 0.1 per cent of jumping samples, and no longer at 1 per cent."""
+MOST_SPREAD = 0.1
+"""Fits agreed with the theory up to 0.05, and from 0.5 on they stopped in many minima above its energy."""
+NEARBY = 0.01
+"""Squared distance at which two fits are let go, as a share of the largest."""
+FARTHEST = 1 - 1e-6
+"""Share of the largest squared distance at which the two still have a field in common."""
+SETTLED = 0.02
+"""The distance has settled where one more step moves it by less, as a share of itself."""
+MOST_PARTINGS = 40
+"""Steps of two fits; each costs two guarded proximal problems a sample."""
 BLOCKS = 4
 """Blocks of samples whose means are compared, so that one sample does not decide on stability."""
 
@@ -144,6 +154,28 @@ class SaddleMap:
         scale = training.alpha * np.array([[state.V_k**2], [state.V_v**2]])
         means = (scale * block.mean(axis=2) for block in np.array_split(squares, BLOCKS, axis=2))
         return float(np.median([np.max(np.abs(np.linalg.eigvals(mean))) for mean in means]))
+
+    def spread(self, state: ReplicaState, training: Training) -> float:
+        """Squared distance of two fits to the same samples over that of two fits that share only what they learnt.
+
+        From 0 to 1, the larger of keys and values. Two fits whose squared distances are d_a, a = k, v, are d_a' apart
+        after one more step, d_a' = alpha V_a^2 E sum_l (f_a,l - f_a,l')^2. The replicon is the slope of this map at
+        d = 0, as far as no proximal point jumps. Those that jump add a term of order sqrt(d) to it, which no slope shows.
+        So the map is iterated from ``NEARBY`` until the distance settles. Where replica symmetry holds it dies out.
+        Where it does not, the fit has many minima of nearly the same energy that far apart.
+        """
+        outside = np.array([state.R_k, state.R_v])
+        scale = training.alpha * np.array([state.V_k, state.V_v]) ** 2 / (2 * outside)
+        share = np.full(2, NEARBY)
+        for _ in range(MOST_PARTINGS):
+            before, share = share, scale * self._parted(state, 2 * outside * np.minimum(share, FARTHEST))
+            if np.max(share) < NEARBY / 10 or np.max(np.abs(share - before)) < SETTLED * np.max(share):
+                break
+        return float(min(np.max(share), 1.0))
+
+    def _parted(self, state: ReplicaState, apart: Array) -> Array:
+        """E sum (f - f')^2 of keys and of values, of two fits with fields so far apart."""
+        return self._mixed(lambda samples: samples.parted(state, (float(apart[0]), float(apart[1]))))
 
     def strain(self, state: ReplicaState, training: Training, most_jumps: float = MOST_JUMPS) -> float:
         """How much of what replica symmetry bears is there: at 1 it breaks, by the replicon or by samples that jump."""

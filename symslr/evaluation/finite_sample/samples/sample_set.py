@@ -12,7 +12,7 @@ from symslr.evaluation.finite_sample.proximal.affine import dual_residual
 from symslr.evaluation.finite_sample.proximal.minimise import Samples, minimise
 from symslr.evaluation.finite_sample.proximal.sample_terms import SampleTerms
 from symslr.evaluation.finite_sample.samples.fields import Fields, KeySampler, key_dimensions, key_sampler, value_fields
-from symslr.evaluation.finite_sample.samples.points import Array, normal_points
+from symslr.evaluation.finite_sample.samples.points import Array, normal_points, sub_seed
 from symslr.model.attention import Attention
 from symslr.model.sequence_law import SequenceLaw
 from symslr.theory.finite_sample import ProximalProblem
@@ -48,6 +48,7 @@ class SampleSet:
         self.sampler: KeySampler = key_sampler(law, length, normals[:keys])
         self.value_normals = normals[keys:]
         self.terms, self.affine = _proximal(attention)
+        self._own_seed = sub_seed(seed, 1)
         self._keys: Array | None = None
         self._quiet_keys: Array | None = None
 
@@ -146,6 +147,33 @@ class SampleSet:
                     slope = (up[a] - down[a]) / (2 * NUDGE)
                     squares[a, b] += np.einsum("ln,ln->n", slope, slope)
         return squares if self.sampler.weights is None else squares * self.sampler.weights
+
+    def parted(self, state: ReplicaState, apart: tuple[float, float]) -> tuple[float, float]:
+        """E sum (f - f')^2 of keys and of values, of two fits to the same samples whose fields are a little apart.
+
+        Args:
+            apart: mean squared difference of the two fields of a key and of a value, below 2 (q - m^2).
+        """
+        # What the two share is a field of the same overlap and of shorter length; what they do not is independent of it.
+        shared = replace(state, q_k=state.q_k - apart[0] / 2, q_v=state.q_v - apart[1] / 2)
+        common = self._samples(shared)[2]
+        # Not Sobol points: a second scrambling of the same ones would depend on the first.
+        normals = np.random.default_rng(self._own_seed).standard_normal((2, 2, *common.omega_chi.shape))
+        (keys, values), (others, other_values) = (
+            self._forces(
+                replace(
+                    common,
+                    omega_chi=common.omega_chi + np.sqrt(apart[0] / 2) * key_part,
+                    omega_z=common.omega_z + np.sqrt(apart[1] / 2) * value_part,
+                ),
+                None,
+                guarded=True,
+            )[1:3]
+            for key_part, value_part in normals
+        )
+        between = (keys - others, values - other_values)
+        first, second = (self.mean(np.einsum("ln,ln->n", part, part)) for part in between)
+        return first, second
 
     def attention(self, state: ReplicaState) -> tuple[float, float]:
         """(E sigma_eps, E |sigma|^2) on a new sequence."""
