@@ -100,7 +100,7 @@ def _evidence_to_html(item: Evidence, targets: set[str]) -> str:
     place = next((name for name in (item.name, f"validation-{item.name}", f"fig-{item.name}") if name in targets), None)
     name = f"<code>{escape(item.name)}</code>"
     linked = f'<a href="#{place}">{name}</a>' if place else name
-    return f"{_kind(item)} {linked}: {escape(item.summary)}"
+    return f"{_kind(item)} {linked}: {html.text(item.summary)}"
 
 
 def _kind(item: Evidence) -> str:
@@ -137,7 +137,7 @@ def evidence_to_tex(items: Sequence[Judged]) -> str:
         rows += [rf"\par\medskip\noindent{macro}{{{item.standing}}}\quad {latex.source(item.statement.source)}\\*"]
         rows += [text_to_tex(item.statement.says)]
         rows += [
-            rf"\\{{\small {_kind(each)} \texttt{{{plain_to_tex(each.name)}}}: {plain_to_tex(each.summary)}}}"
+            rf"\\{{\small {_kind(each)} \texttt{{{plain_to_tex(each.name)}}}: {text_to_tex(each.summary)}}}"
             for each in item.evidence
         ]
     return "\n".join(rows)
