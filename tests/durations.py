@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 LIST = Path(__file__).with_name("slow.txt")
-LONG = 0.6
-"""Seconds of processor time from which a test is slow: with fewer, half of all tests' time is left."""
+LONG = 0.5
+"""Seconds of processor time from which a test is slow: what is left takes less than five minutes on two idle cores."""
 ALWAYS = ("tests/algebra/", "tests/derivations/", "tests/theory/")
 HEADER = f"""\
 # Tests that took {LONG} seconds of processor time or more, but for those of {", ".join(ALWAYS)}.
