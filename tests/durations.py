@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pluggy import Result
 
 LIST = Path(__file__).with_name("slow.txt")
 LONG = 0.5
@@ -37,11 +39,11 @@ _spent: dict[str, float] = {}
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, object, None]:
+def pytest_runtest_makereport() -> Generator[None, Result[Any], None]:
     """Gives each report the processor time that the process had used by then; xdist carries it to the process that writes."""
     outcome = yield
     times = os.times()
-    outcome.get_result().processor_time = times.user + times.system + times.children_user + times.children_system  # type: ignore[attr-defined]
+    outcome.get_result().processor_time = times.user + times.system + times.children_user + times.children_system
 
 
 class Writer:

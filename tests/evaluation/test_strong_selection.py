@@ -173,7 +173,9 @@ def test_fewer_digits_are_tried_where_they_may_do() -> None:
         fault.__cause__ = reason
         return fault
 
-    plain = lambda: CannotEvaluate("negative")  # noqa: E731
+    def plain() -> CannotEvaluate:
+        return CannotEvaluate("negative")
+
     assert tried(plain) == [None]
     assert tried(lambda: led_to_by(plain())) == [None]
     assert tried(lambda: beside(plain(), plain())) == [None]
