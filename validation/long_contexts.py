@@ -1,4 +1,4 @@
-"""Long contexts: attentions at nu = 2 kappa log(L - 1) against drawn sequences, and derived bounds against exact risks."""
+r"""Long contexts: attentions at $\nu = 2\kappa\log(L - 1)$ against drawn sequences, and derived bounds against exact risks."""
 
 from collections.abc import Iterator
 from typing import Any

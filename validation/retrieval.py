@@ -88,7 +88,9 @@ def _compared(kind: str, run: Run) -> list[NamedComparison]:
         "largest weight elsewhere": (elsewhere(law), run["elsewhere"]),
         "risk of reading a value": (float(read_error(kind, law)), run["read_error"]),
     }
-    note = f"nu = {law.strength:.2f}, correlation {law.correlation:.3f}, prior {law.keys}/{law.positions}, seed {SEED}"
+    note = (
+        rf"$\nu = {law.strength:.2f}$, correlation {law.correlation:.3f}, prior {law.keys}/{law.positions}, seed {SEED}"
+    )
     return [
         NamedComparison(
             f"{kind}, {name}",

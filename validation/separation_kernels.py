@@ -1,4 +1,4 @@
-"""Which kernels separate: a window of degrees of x^p, Taylor polynomials of order log n, and where linear wins."""
+r"""Which kernels separate: a window of degrees of $x^p$, Taylor polynomials of order $\log n$, and where linear wins."""
 
 import math
 
@@ -52,7 +52,7 @@ def _taylor(rows: int) -> NamedComparison:
     """The least degree of the exact law beside the one at which the marked row reaches the threshold on its own."""
     parameters = moved(BASE, "n", rows)
     degree, reaching = smallest_taylor_degree(parameters), _reaching_degree(math.log(rows))
-    note = f"over log n: {degree / math.log(rows):.3f}"
+    note = rf"over $\log n$: {degree / math.log(rows):.3f}"
     return NamedComparison(rf"Taylor polynomial of $\exp$, least degree at $n={rows}$", reaching, degree, 1.0, note)
 
 
@@ -60,7 +60,7 @@ def _taylor_limit() -> list[NamedComparison]:
     """The least degree over log n tends to the derived constant."""
     constant = taylor_rate(BASE.a1**2 + BASE.b**2 + BASE.c**2, BASE.c**2)
     found = {power: _reaching_degree(power * math.log(2)) / (power * math.log(2)) for power in (100, 400, 1600)}
-    note = ", ".join(f"n = 2^{power}: {ratio:.4f}" for power, ratio in found.items())
+    note = ", ".join(f"$n = 2^{{{power}}}$: {ratio:.4f}" for power, ratio in found.items())
     return [
         NamedComparison(
             r"Taylor polynomial of $\exp$, least degree over $\log n$ as $n$ grows", constant, found[1600], 0.01, note

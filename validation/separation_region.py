@@ -1,4 +1,4 @@
-"""The admissible region: exact probabilities tend to the verdict of the limit; a1 >= 0.7 is not enough at beta = 1."""
+r"""The admissible region: exact probabilities tend to the verdict of the limit; $a_1 \ge 0.7$ is not enough at $\beta = 1$."""
 
 from symslr.evaluation.separation.law import NeuronLaw
 from symslr.model.separation import separation
@@ -40,5 +40,7 @@ def _finite(rows: int, blocks: int) -> NamedComparison:
     for _ in range(30):
         middle = (low + high) / 2
         low, high = (middle, high) if _success(rows, blocks, a0=0.05, a1=middle, b=0.1) < 0.5 else (low, middle)
-    note = "a1 at which the exact probability is 1/2, beside the derived finite-n boundary; 0.995 as n -> oo"
+    note = (
+        r"$a_1$ at which the exact probability is 1/2, beside the derived boundary at this $n$; 0.995 as $n\to\infty$"
+    )
     return NamedComparison(f"boundary at $n={rows}$", edge, (low + high) / 2, 0.08, note)

@@ -90,10 +90,10 @@ def _between(runs: list[tuple[float, bool]]) -> NamedComparison:
     note = (
         f"held-out accuracy {mean:.3f} +- {error:.3f} over {len(runs)} seeds: 1/2 for "
         f"the {len(dead)} in which no neuron fires on the rows seen, more for the others; a neuron fires with "
-        f"probability {fires:.3g} on D1, m = {BETWEEN.m}"
+        f"probability {fires:.3g} on D1, $m = {BETWEEN.m}$"
     )
     holds = 0.5 < mean < 1.0 and all(accuracy == 0.5 for accuracy in dead)
-    return states("linear attention, construction, b = 0.2, c = 0.8: alive for some seeds", holds, note)
+    return states("linear attention, construction, $b = 0.2$, $c = 0.8$: alive for some seeds", holds, note)
 
 
 def _set_by_hand() -> NamedComparison:

@@ -68,6 +68,6 @@ def _text(item: Validation) -> str:
     for row in item.comparisons:
         verdict = "agrees" if row.agrees else "DIFFERS"
         lines.append(
-            f"  {verdict:8} {text_to_terminal(row.name)}: theory {row.expected:.6g}, found {row.found:.6g}  [{row.note}]"
+            f"  {verdict:8} {text_to_terminal(row.name)}: theory {row.expected:.6g}, found {row.found:.6g}  [{text_to_terminal(row.note)}]"
         )
     return "\n".join(lines)

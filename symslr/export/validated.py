@@ -34,15 +34,15 @@ def validations_to_html(items: Sequence[Validation]) -> str:
 
 
 def _to_tex(item: Validation) -> str:
-    heading = rf"\subsection*{{\raggedright {plain_to_tex(item.heading)}}}"
+    heading = rf"\subsection*{{\raggedright {_words_to_tex(item.heading)}}}"
     kept = kept_numbers.to_tex(item.recorded)
     summary = rf"\texttt{{{plain_to_tex(item.name)}}}: {plain_to_tex(item.summary)}. {kept}"
     if not item.comparisons:
         return f"{heading}\n{summary}"
     # In braces, as a name may begin with [, which the \\ before it would take for a length.
     rows = "\n".join(
-        rf"{{{_name_to_tex(row.name)}}} & {_number_to_tex(row.expected)} & {_number_to_tex(row.found)} & "
-        rf"{_verdict_to_tex(row)} & {plain_to_tex(row.note)} \\"
+        rf"{{{_words_to_tex(row.name)}}} & {_number_to_tex(row.expected)} & {_number_to_tex(row.found)} & "
+        rf"{_verdict_to_tex(row)} & {_words_to_tex(row.note)} \\"
         for row in item.comparisons
     )
     column = r">{{\raggedright\arraybackslash}}p{{{}\linewidth}}".format
@@ -66,7 +66,7 @@ def _to_html(item: Validation) -> str:
     rows = rows_to_html(item.comparisons, item.heading)
     rows = html.folded(f"{len(item.comparisons)} comparisons", rows) if rows else ""
     kept = kept_numbers.to_html(item.recorded)
-    return html.part(f"validation-{item.name}", escape(item.heading), summary, kept, rows, level=3)
+    return html.part(f"validation-{item.name}", _words_to_html(item.heading), summary, kept, rows, level=3)
 
 
 def rows_to_html(rows: Sequence[NamedComparison], caption: str) -> str:
@@ -75,22 +75,22 @@ def rows_to_html(rows: Sequence[NamedComparison], caption: str) -> str:
         return ""
     cells = [
         (
-            _name_to_html(row.name),
+            _words_to_html(row.name),
             _number_to_html(row.expected),
             _number_to_html(row.found),
             _verdict_to_html(row),
-            escape(row.note),
+            _words_to_html(row.note),
         )
         for row in rows
     ]
     return html.table(HEAD, cells, caption, "validation")
 
 
-def _name_to_tex(name: str) -> str:
+def _words_to_tex(name: str) -> str:
     return "".join(f"${part}$" if is_math else plain_to_tex(part) for is_math, part in pieces(name))
 
 
-def _name_to_html(name: str) -> str:
+def _words_to_html(name: str) -> str:
     return "".join(mathml(part) if is_math else escape(part) for is_math, part in pieces(name))
 
 

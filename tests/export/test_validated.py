@@ -54,6 +54,18 @@ def test_page_and_table_of_checks_say_the_verdicts(
     assert training["skipped"].startswith("needs torch")
 
 
+def test_mathematics_in_a_heading_and_in_a_note_is_set() -> None:
+    named = Validation(
+        "toy", (NamedComparison("a", 1.0, 1.0, 0.1, r"over $\log n$ & more"),), title=r"A window of $x^p$."
+    )
+    markup = validations_to_html([named])
+    assert "<msup><mi>x</mi><mi>p</mi></msup>" in markup
+    assert ">log</mo><mi>n</mi>" in markup
+    tex = validations_to_tex([named])
+    assert "A window of $x^p$}" in tex
+    assert r"over $\log n$ \& more" in tex
+
+
 def test_mathematics_in_a_name_is_set_and_what_stands_beside_it_is_escaped() -> None:
     named = Validation("toy", (NamedComparison(r"$q_{kk}$ on a_1 & <b>, cost 5 $", 1.0, 1.0, 0.1),))
     markup = validations_to_html([named])
