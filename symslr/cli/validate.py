@@ -67,7 +67,6 @@ def _text(item: Validation) -> str:
     lines = [f"{item.name}:"]
     for row in item.comparisons:
         verdict = "agrees" if row.agrees else "DIFFERS"
-        lines.append(
-            f"  {verdict:8} {text_to_terminal(row.name)}: theory {row.expected:.6g}, found {row.found:.6g}  [{text_to_terminal(row.note)}]"
-        )
+        name, note = text_to_terminal(row.name), text_to_terminal(row.note)
+        lines.append(f"  {verdict:8} {name}: theory {row.expected:.6g}, found {row.found:.6g}  [{note}]")
     return "\n".join(lines)
