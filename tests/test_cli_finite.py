@@ -81,7 +81,7 @@ def test_several_alphas_in_words_and_as_json(capsys):
         (SPIKED, "ridge: found no --rk and --rv; expected both, or --tuned"),
         ((*SPIKED, "--rk", "1", "--rv", "0"), "--rv: found 0; expected a positive number"),
         ((*SPIKED, "--rk", "1", "--tuned"), "--tuned: found together with --rk or --rv"),
-        ((*SPIKED, "--bayes-optimal", "--attention", "linear"), "--bayes-optimal: found with options of a fit"),
+        ((*SPIKED, "--bayes-optimal", "--attention", "linear"), "--attention: found with --bayes-optimal"),
         (
             ("--length", "2:1/2,11:1/2", "--nu", "2", "--alpha", "4", "--tuned"),
             "--length: found 11; expected an integer",

@@ -106,10 +106,3 @@ def test_a_damaged_file_beside_the_derivations_is_refused_before_they_are_collec
         assert name in capsys.readouterr().err
         (here / "folder" / name).unlink()
     assert not (here / "new").exists()
-
-
-def test_the_most_digits_that_may_be_asked_for_are_those_of_the_evaluators() -> None:
-    from symslr.cli.options import MOST_DIGITS
-    from symslr.evaluation.admission import inputs
-
-    assert MOST_DIGITS == inputs.MOST_DIGITS

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from symslr.budget import answered_within
 from symslr.cli import options
+from symslr.model.ranges import (
+    LONGEST_FITTED,
+    USUAL_PRECISION,
+    check_abundance,
+    check_alphas,
+    check_length,
+    check_noise,
+    check_precision,
+)
+from symslr.model.request import AttentionRequest, TaskRequest, read_attention, read_task, searched_names
+from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
     from symslr.evaluation.finite_sample import Tuned
@@ -57,13 +69,19 @@ def finite(
     tuned: bool = typer.Option(False, "--tuned", help="Find the ridges of least test risk."),
     optimal: bool = typer.Option(False, "--bayes-optimal", help="The least risk of any estimator, instead of a fit."),
     branch: str = typer.Option(
-        "lowest", "--branch", parser=_branch, help="informed, uninformed, or the one of lowest energy."
+        None,
+        "--branch",
+        parser=_branch,
+        help="informed, uninformed, or lowest: the one of lowest energy, which is the default.",
     ),
     shift: float = typer.Option(
-        0.0, "--shift", parser=options.number, help="The shift c of the kernel of erf attention."
+        None, "--shift", parser=options.number, help="The shift c of the kernel of erf attention; 0 by default."
     ),
     precision: float = typer.Option(
-        0.002, "--precision", parser=options.number, help="Relative standard error of the risk to aim at."
+        None,
+        "--precision",
+        parser=options.number,
+        help=f"Relative standard error of the risk to aim at; {USUAL_PRECISION} by default.",
     ),
     seed: int = typer.Option(0, "--seed", parser=options.natural, help="Seed of the scrambled points."),
     seconds: float = options.LongSecondsOption,
@@ -77,20 +95,36 @@ def finite(
     if optimal:
         if alphas:
             raise ValueError("--alphas: found with --bayes-optimal; expected --alpha")
-        if tuned or attention or kernel or rk is not None or rv is not None:
-            raise ValueError("--bayes-optimal: found with options of a fit; expected it without attention and ridges")
+        of_a_fit = {"--tuned": tuned, "--attention": attention, "--kernel": kernel}
+        of_a_fit |= {"--rk": rk, "--rv": rv, "--branch": branch, "--shift": shift, "--precision": precision}
+        if found := next((name for name, given in of_a_fit.items() if given is not None and given is not False), None):
+            raise ValueError(f"{found}: found with --bayes-optimal, where nothing is fitted; expected it without")
+        _check_task(read_task(task, length, nu, noise, dash="--"))
         with answered_within(seconds, "ask for a smaller alpha or a shorter length"):
             _bayes_optimal(options.problem(task, length, nu, noise), alpha, seed, as_json)
         return
     given = _ridge(rk, rv, tuned)
-    if alphas and branch != "lowest":
+    if alphas and branch is not None:
         raise ValueError("--branch: found with --alphas, which shows every branch; expected --alpha")
     path: list[float] = _numbers(alphas) if alphas else []
-    wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
-    aim = Aim(given, path, precision, branch, shift, seed)
+    if path:
+        check_alphas(path)
+    else:
+        check_abundance(alpha)
+    precision = USUAL_PRECISION if precision is None else precision
+    check_precision(precision)
+    asked_task = read_task(task, length, nu, noise, dash="--")
+    asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
+    _check_task(asked_task)
+    own = dict.fromkeys(searched_names(asked_attention, asked_task), shift or 0.0)
+    if shift is not None and not (own and isfinite(shift)):
+        raise ValueError(
+            f"--shift: found {shift:g}; expected a finite number beside erf attention, which alone has a shift"
+        )
+    aim = Aim(given, path, precision, branch or BRANCHES[0], own, seed)
     instead = "ask for one --alpha" if path else "give ridges (--rk, --rv)" if given is None else LESS
     with answered_within(seconds, instead):
-        _fit(wanted, alpha, aim, as_json)
+        _fit(asked_task, asked_attention, alpha, aim, as_json)
 
 
 LESS = "ask for a larger --precision"
@@ -98,22 +132,32 @@ LESS = "ask for a larger --precision"
 
 @dataclass(frozen=True)
 class Aim:
-    """How a fit is sought: its ridges (None: the best), the alphas of a curve, and the accuracy, branch, shift and seed."""
+    """How a fit is sought: its ridges (None: the best), the alphas of a curve, and the accuracy, the branch,
+    the numbers of the kernel's own parameters, and the seed."""
 
     ridge: tuple[float, float] | None
     path: list[float]
     precision: float
     branch: str
-    shift: float
+    own: dict[str, float]
     seed: int
 
 
-def _fit(asked: tuple[Any, ...], alpha: float, aim: Aim, as_json: bool) -> None:
+def _check_task(wanted: TaskRequest) -> None:
+    """Refuse lengths and a noise at which nothing is fitted; those of a model file are looked at when it is made a task."""
+    pairs = ((wanted.length, 1),) if isinstance(wanted.length, int) else wanted.length or ()
+    for length, _ in pairs:
+        check_length(length, LONGEST_FITTED, "at finite alpha")
+    if wanted.noise is not None:
+        check_noise(float(wanted.noise))
+
+
+def _fit(task: TaskRequest, attention: AttentionRequest, alpha: float, aim: Aim, as_json: bool) -> None:
     """Print the fit at one alpha, or along a curve."""
-    problem, chosen = options.problem_and_attention(*asked)
+    problem, chosen = options.made(task, attention)
     from symslr.evaluation.finite_sample import Tuned, finite_sample, tuned_finite_sample
 
-    values: dict[Any, Any] = {**problem.values, "c": aim.shift}
+    values: dict[Any, Any] = {**problem.values, **aim.own}
     if aim.path:
         _curve(problem, chosen, values, aim, as_json)
         return
@@ -173,7 +217,7 @@ def _numbers(text: str) -> list[float]:
     if len(parts) > MOST_ALPHAS:
         raise ValueError(f"--alphas: found {len(parts)} numbers; expected at most {MOST_ALPHAS}")
     try:
-        return [float(part) for part in parts]
+        return [float(read_number(part)) for part in parts]
     except ValueError:
         raise ValueError(f"--alphas: found {text!r}; expected numbers with commas between, such as 1,2,4") from None
 

@@ -10,13 +10,18 @@ import typer
 
 from symslr.budget import answered_within
 from symslr.cli import options
+from symslr.model.request import (
+    ORDER_PARAMETER_NAMES,
+    AttentionRequest,
+    TaskRequest,
+    read_attention,
+    read_task,
+    searched_names,
+)
 from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
     from symslr.evaluation.landscape import Confirmed, Landscape, LocalMinimum
-
-Asked = tuple[str, str | None, str | None, str | None, str | None, str | None, str, str]
-"""Task, length, nu and noise, attention, kernel, normaliser and offset, as they were written."""
 
 
 def register(app: typer.Typer) -> None:
@@ -40,13 +45,15 @@ def landscape(
     as_json: bool = options.JsonOption,
 ) -> None:
     """Risk and gradient at given order parameters of k and v, or the well matched and the mismatched minimum."""
-    given = None if at is None else _read(at)
+    asked_task = read_task(task, length, nu, noise, dash="--")
+    asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
+    given = None if at is None else _read(at, (*ORDER_PARAMETER_NAMES, *searched_names(asked_attention, asked_task)))
     with answered_within(seconds, "ask for one point (--at)" if at is None else "ask for a shorter length"):
-        _landscape((task, length, nu, noise, attention, kernel, normalise, offset), given, as_json)
+        _landscape(asked_task, asked_attention, given, as_json)
 
 
-def _landscape(asked: Asked, at: dict[str, float] | None, as_json: bool) -> None:
-    problem, chosen = options.problem_and_attention(*asked)
+def _landscape(task: TaskRequest, attention: AttentionRequest, at: dict[str, float] | None, as_json: bool) -> None:
+    problem, chosen = options.made(task, attention)
     from symslr.evaluation.landscape import Landscape, both_minima
 
     here = Landscape.of(problem.task, chosen, problem.values)
@@ -76,7 +83,7 @@ def _point(here: Landscape, given: dict[str, float]) -> dict[str, Any]:
 
     from symslr.evaluation.landscape import OrderParameters
 
-    numbers = _numbers(here, given)
+    numbers = [given.get(name, 0.0) for name in here.names]
     OrderParameters.of(np.array(numbers[:7]))
     found = here.confirmed(np.array(numbers))
     slopes = list(zip(here.names, found.gradient, found.gradient_errors))
@@ -96,11 +103,11 @@ def _shown(number: float, error: float) -> str:
     return f"{number + 0.0:.{min(max(digits, 1), 15)}g}"
 
 
-def _read(text: str) -> dict[str, float]:
-    """The numbers of ``--at`` by name; whether there is such a name is not known yet.
+def _read(text: str, known: tuple[str, ...]) -> dict[str, float]:
+    """The numbers of ``--at`` by name.
 
     Raises:
-        ValueError: for what is not name=number, a name that stands twice, or a number that is none.
+        ValueError: for what is not name=number, a name that is not ``known`` or stands twice, or a number that is none.
     """
     found: dict[str, float] = {}
     for part in text.split(","):
@@ -109,19 +116,10 @@ def _read(text: str) -> dict[str, float]:
             raise ValueError(
                 f"--at: found {part.strip()!r}; expected name=number once for each name, such as m_kk=1,q_kk=2"
             )
+        if name not in known:
+            raise ValueError(f"--at: found {name!r}; expected name=number once for {', '.join(known)}")
         found[name] = float(read_number(number, what=f"--at {name}"))
     return found
-
-
-def _numbers(here: Landscape, given: dict[str, float]) -> list[float]:
-    """The numbers in the order of the landscape's names, 0 where none is given.
-
-    Raises:
-        ValueError: for a name that the landscape does not have.
-    """
-    if unknown := next((name for name in given if name not in here.names), None):
-        raise ValueError(f"--at: found {unknown!r}; expected name=number once for {', '.join(here.names)}")
-    return [given.get(name, 0.0) for name in here.names]
 
 
 def _minimum(here: Landscape, item: LocalMinimum) -> dict[str, Any]:

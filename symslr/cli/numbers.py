@@ -11,7 +11,7 @@ import typer
 
 from symslr.budget import OutOfTime, answered_within, processor_time
 from symslr.cli import location, options
-from symslr.model.request import is_located, is_selection, read_attention, read_heads, read_task
+from symslr.model.request import is_located, is_selection, read_attention, read_heads, read_task, searched_names
 from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
@@ -115,10 +115,10 @@ def risk(
     if scale is not None and bounds:
         raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
     _refuse_together(certified, symbolic)
-    searched = options.read_intervals(bounds)
     at = None if scale is None else read_number(scale, what="--scale", allow_infinite=True)
     asked_task = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
     asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
+    searched = options.read_intervals(bounds, ("a", *searched_names(asked_attention, asked_task)))
     asked_heads = read_heads(heads, separate, bias, filter_, dash="--")
     is_plain = asked_heads.is_plain and not is_selection(attention)
     if not is_plain or is_located(asked_task):

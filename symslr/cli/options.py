@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from symslr.model.request import read_attention, read_task
+from symslr.model.ranges import MOST_DIGITS
+from symslr.model.request import AttentionRequest, TaskRequest, read_attention, read_task
 from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
@@ -41,10 +43,6 @@ def integer(text: str | int) -> int:
     if len(str(text)) > LONGEST_INTEGER:
         raise typer.BadParameter(f"found {shown(text)}; expected an integer of at most {LONGEST_INTEGER} digits")
     return int(text)
-
-
-MOST_DIGITS = 10_000
-"""Of a number that is asked for: what the evaluators take (``symslr.evaluation.admission.inputs``)."""
 
 
 def digits(text: str | int) -> int:
@@ -178,27 +176,33 @@ def problem_and_attention(
         ValueError: in one line, as for ``problem``; for an unknown attention, a bad kernel, or two attentions at once.
     """
     wanted = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
-    attended = read_attention(name, kernel, normalise, offset, dash="--")
+    return made(wanted, read_attention(name, kernel, normalise, offset, dash="--"), symbolic=symbolic)
+
+
+def made(task: TaskRequest, attention: AttentionRequest, *, symbolic: bool = False) -> tuple[Problem, Attention]:
+    """The task and the attention of requests that are read, as ``problem_and_attention``."""
     from symslr.model import asked
 
-    found = asked.problem(wanted, dash="--", symbolic=symbolic)
-    return found, asked.attention(attended, found.attention)
+    found = asked.problem(task, dash="--", symbolic=symbolic)
+    return found, asked.attention(attention, found.attention)
 
 
 Intervals = dict[str, tuple[float, float]]
 
 
-def read_intervals(texts: list[str]) -> Intervals:
-    """``--bounds`` a:LOW:HIGH as {"a": (low, high)}; whether there is such a name is not known yet.
+def read_intervals(texts: list[str], known: Sequence[str]) -> Intervals:
+    """``--bounds`` a:LOW:HIGH as {"a": (low, high)}.
 
     Raises:
-        ValueError: in one line, for ends that are no interval, or two intervals for one name.
+        ValueError: in one line, for a name that is not ``known``, ends that are no interval, or two intervals for one name.
     """
     found: Intervals = {}
     for text in texts:
         name, *ends = text.split(":")
         if not name.isidentifier() or len(ends) != 2:
             raise ValueError(f"--bounds: found {text!r}; expected NAME:LOW:HIGH, such as a:0:10")
+        if name not in known:
+            raise ValueError(f"--bounds: found {name!r}; expected NAME:LOW:HIGH with NAME among {', '.join(known)}")
         low, high = (float(read_number(end, what="--bounds")) for end in ends)
         if not (isfinite(low) and isfinite(high) and low < high):
             raise ValueError(f"--bounds: found {text!r}; expected finite ends LOW < HIGH")
@@ -209,14 +213,8 @@ def read_intervals(texts: list[str]) -> Intervals:
 
 
 def intervals(read: Intervals, chosen: Attention) -> dict[Symbol, tuple[float, float]]:
-    """The intervals by the parameters of an attention.
-
-    Raises:
-        ValueError: in one line, for a name that is not searched.
-    """
+    """The intervals by the parameters of an attention."""
     from symslr.model.symbols import a
 
     known = {str(symbol): symbol for symbol in (a, *chosen.bounds)}
-    if unknown := next((name for name in read if name not in known), None):
-        raise ValueError(f"--bounds: found {unknown!r}; expected NAME:LOW:HIGH with NAME among {', '.join(known)}")
     return {known[name]: ends for name, ends in read.items()}

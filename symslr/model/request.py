@@ -22,6 +22,12 @@ ATTENTION_NAMES = ("softmax", "softmax1", "linear", "erf", "softplus")
 SELECTIONS = ("sparsemax", "entmax", "top(k)")
 """Attentions that keep a few tokens; see ``Selection``."""
 
+ORDER_PARAMETER_NAMES = ("m_kk", "m_vv", "m_kv", "m_vk", "q_kk", "q_vv", "q_kv")
+"""As the symbols of the same names, ``symslr.model.symbols.ORDER_PARAMETERS``."""
+
+SEARCHED = {"erf": ("c",)}
+"""Parameters that kernels of the catalogue are minimised over, beside the scale; a kernel of one's own has none."""
+
 NORMALISERS = ("sum", "none")
 
 LARGEST_FILE = 100_000
@@ -186,6 +192,16 @@ def read_attention(
         known = ", ".join((*ATTENTION_NAMES, *SELECTIONS))
         raise ValueError(f"{dash}attention: found {name!r}; expected {known} or the path of a .toml file")
     return AttentionRequest(name, tables, kernel, normalise, start)
+
+
+def searched_names(wanted: AttentionRequest, task: TaskRequest) -> tuple[str, ...]:
+    """Names of the parameters that the kernel of an attention, or of the one in the task's model file, is minimised over."""
+    name, tables = wanted.name, wanted.tables
+    if name is None and wanted.kernel is None:
+        tables = task.tables
+    if tables is not None:
+        name = tables.get("attention", {}).get("name")
+    return SEARCHED.get(str(name), ())
 
 
 def is_selection(name: str | None) -> bool:

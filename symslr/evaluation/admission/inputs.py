@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from sympy import Expr, Symbol
 
+from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
+from symslr.model.ranges import MOST_DIGITS, check_length
 from symslr.model.symbols import L
 from symslr.model.task import Task
 
-MOST_DIGITS = 10_000
-"""More would take days: 30 digits of a value take a second, and the work grows with their square at least."""
 PLAIN = (int, float)
 WHOLE = 2**53
 """Up to this size every integer is a float64 number."""
@@ -68,8 +68,7 @@ def checked_inputs(needed: Iterable[Symbol], known: Iterable[Symbol], values: Ma
     for key, value in values.items():
         name = key.name if isinstance(key, Symbol) else key
         if name not in by_name:
-            shown = ", ".join(sorted(by_name)) or "none"
-            raise ValueError(f"unknown symbol {name!r} in values; the expression has {shown}")
+            raise _unknown(name, by_name, "the expression")
         given[name] = value
     missing = _by_name(frozenset(needed)).keys() - given.keys()
     if missing:
@@ -84,6 +83,36 @@ def checked_inputs(needed: Iterable[Symbol], known: Iterable[Symbol], values: Ma
             else:
                 scalars[symbol] = _scalar(symbol, value)
     return Inputs(scalars, arrays)
+
+
+def _unknown(name: object, known: Iterable[str], where: str) -> ValueError:
+    return ValueError(f"unknown symbol {name!r} in values; {where} has {', '.join(sorted(known)) or 'none'}")
+
+
+def values_by_name(
+    task: Task, attention: Attention | None, values: Mapping[Any, object], *, bounded: bool = True
+) -> dict[str, object]:
+    """Values by name, of the free symbols of a task and an attention.
+
+    Args:
+        bounded: whether parameters of the kernel over which risks are minimised take values, too.
+
+    Raises:
+        ValueError: for a name that stands for none of them.
+    """
+    known = {symbol.name for symbol in (task.law.free_symbols - {L}) | task.noise.free_symbols}
+    if task.length == L:
+        known |= {"L", "P_L"}
+    if attention is not None:
+        own = attention.parameters | attention.offset.free_symbols
+        known |= {str(symbol) for symbol in own if bounded or symbol not in attention.bounds}
+    found = {str(key): value for key, value in values.items()}
+    for name in found:
+        if name not in known:
+            raise _unknown(
+                name, known, f"task {task.name} with {attention.name} attention" if attention else f"task {task.name}"
+            )
+    return found
 
 
 def numbers_of(symbols: Iterable[Symbol], values: Mapping[str, object], what: str) -> dict[Symbol, Expr]:
@@ -109,8 +138,7 @@ def lengths_of(task: Task, values: Mapping[str, object], most: int, where: str) 
         raise ValueError(f"length: found none; expected an integer from 1 to {most} or a law of such, as L or P_L")
     pairs = list(length) if isinstance(length, LengthLaw) else [(exact(length, "length"), 1)]
     for n, _ in pairs:
-        if not (n.is_Integer and 1 <= n <= most):
-            raise ValueError(f"length: found {n}; expected an integer from 1 to {most} {where}")
+        check_length(n, most, where)
     return tuple((int(n), float(p)) for n, p in pairs)
 
 

@@ -18,10 +18,9 @@ from symslr.evaluation.finite_sample.randomised import COARSE, FiniteSample, bra
 from symslr.evaluation.finite_sample.samples.points import sub_seed
 from symslr.evaluation.finite_sample.tuning import USUAL, Tuned, tune
 from symslr.model.attention import Attention
+from symslr.model.ranges import USUAL_PRECISION, check_alphas, check_precision
 from symslr.model.task import Task
 
-PRECISION = 0.002
-"""Relative standard error of a risk unless asked otherwise."""
 MOST_BRANCHES = 4
 """At one place, with those that its neighbours have shown: each costs a solution at every further place."""
 
@@ -33,7 +32,7 @@ def finite_sample(
     *,
     alpha: float,
     ridge: tuple[float, float],
-    precision: float = PRECISION,
+    precision: float = USUAL_PRECISION,
     branch: str = "lowest",
     seed: int = 0,
 ) -> FiniteSample:
@@ -71,7 +70,7 @@ def tuned_finite_sample(
     values: Mapping[object, object],
     *,
     alpha: float,
-    precision: float = PRECISION,
+    precision: float = USUAL_PRECISION,
     seed: int = 0,
     start: tuple[float, float] = USUAL,
 ) -> tuple[FiniteSample, Tuned]:
@@ -87,12 +86,6 @@ def tuned_finite_sample(
     tuned, state = tune(problem, fit.alpha, seed=seed, start=start)
     found = randomised(problem, training(alpha, tuned.ridge), state, precision=precision, seed=seed, branch="tuned")
     return found, tuned
-
-
-def check_precision(precision: float) -> None:
-    """Refuse a relative standard error that is out of reach or says nothing."""
-    if not 1e-5 <= precision <= 0.2:
-        raise ValueError(f"precision: found {precision:g}; expected a relative standard error from 1e-5 to 0.2")
 
 
 @dataclass(frozen=True)
@@ -128,7 +121,7 @@ def finite_sample_curve(
     *,
     alphas: Sequence[float],
     ridge: tuple[float, float] | None = None,
-    precision: float = PRECISION,
+    precision: float = USUAL_PRECISION,
     seed: int = 0,
 ) -> list[CurvePoint]:
     """The fit at several alpha = N/D, in the order given; arguments otherwise as for ``finite_sample``.
@@ -142,8 +135,7 @@ def finite_sample_curve(
     Raises:
         ValueError: in one line, for no alpha or the same one twice, and as ``finite_sample``.
     """
-    if not alphas or len(set(alphas)) < len(alphas):
-        raise ValueError(f"alphas: found {', '.join(f'{a:g}' for a in alphas) or 'none'}; expected distinct numbers")
+    check_alphas(alphas)
     problem = numeric_problem(task, attention, values)
     check_precision(precision)
     ordered = sorted(training(alpha, ridge or USUAL).alpha for alpha in alphas)

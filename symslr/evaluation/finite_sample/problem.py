@@ -8,21 +8,15 @@ from dataclasses import dataclass, replace
 
 from sympy import DiracDelta
 
-from symslr.evaluation.admission.inputs import lengths_of, numbers_of
+from symslr.evaluation.admission.inputs import lengths_of, numbers_of, values_by_name
 from symslr.evaluation.finite_sample.samples.points import sub_seed
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
+from symslr.model.ranges import LONGEST_FITTED, check_abundance, check_noise
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, x
 from symslr.model.task import Task
-
-LONGEST = 10
-"""Length of a sequence: a proximal minimum is searched over all its keys for every sample."""
-MOST_ABUNDANT = 1e4
-"""Beyond, the fixed point is too steep for the samples to hold, and its risk within 1/alpha of the population's."""
-NOISIEST = 1e6
-"""Beyond, nothing but the noise is left of the risk in float64."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +63,15 @@ def numeric_problem(task: Task, attention: Attention, values: Mapping[object, ob
         values: symbol or name -> number: nu, Delta, L or P_L (a LengthLaw) if the task has none, parameters of the kernel.
 
     Raises:
-        ValueError: in one line, for a missing value, a length outside 1..10, a negative noise, a kernel that is not smooth.
+        ValueError: in one line, for a missing or an unknown value, a length outside 1..10, a negative noise, a kernel that is
+            not smooth.
     """
-    named = {str(k): v if isinstance(v, LengthLaw) else exact(v, str(k)) for k, v in values.items()}
+    given = values_by_name(task, attention, values)
+    named = {name: v if isinstance(v, LengthLaw) else exact(v, name) for name, v in given.items()}
     law = task.law.subs(numbers_of(task.law.free_symbols - {L}, named, f"task {task.name}"))
-    shares = tuple(Share(n, p, law.subs(L, n)) for n, p in lengths_of(task, named, LONGEST, "at finite alpha"))
+    shares = tuple(Share(n, p, law.subs(L, n)) for n, p in lengths_of(task, named, LONGEST_FITTED, "at finite alpha"))
     noise = float(task.noise.subs(numbers_of(task.noise.free_symbols, named, "noise")))
-    if not 0 <= noise <= NOISIEST:
-        raise ValueError(f"noise: found {noise:g}; expected a standard deviation Delta from 0 to {NOISIEST:g}")
+    check_noise(noise)
     fixed = numbers_of(attention.parameters | attention.offset.free_symbols, named, f"attention {attention.name}")
     fitted = replace(attention, kernel=attention.kernel.subs(fixed), offset=attention.offset.subs(fixed), bounds={})
     if fitted.kernel.diff(x, 2).has(DiracDelta):
@@ -91,14 +86,10 @@ def training(alpha: float, ridge: tuple[float, float]) -> Training:
     """alpha and the ridges, checked.
 
     Raises:
-        ValueError: unless all three are positive finite numbers, alpha at most ``MOST_ABUNDANT``.
+        ValueError: unless all three are positive finite numbers, alpha at most 10000.
     """
-    for name, number in (("alpha", alpha), ("r_k", ridge[0]), ("r_v", ridge[1])):
+    check_abundance(alpha)
+    for name, number in (("r_k", ridge[0]), ("r_v", ridge[1])):
         if not (math.isfinite(number) and number > 0):
             raise ValueError(f"{name}: found {number:g}; expected a positive number")
-    if alpha > MOST_ABUNDANT:
-        raise ValueError(
-            f"alpha: found {alpha:g}; expected at most {MOST_ABUNDANT:g}, as beyond it the test risk is that of"
-            " alpha -> infinity (`symslr risk`) to four digits"
-        )
     return Training(float(alpha), float(ridge[0]), float(ridge[1]))

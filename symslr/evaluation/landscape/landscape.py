@@ -13,7 +13,7 @@ import numpy as np
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import CameronMartin
 from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
-from symslr.evaluation.admission.inputs import lengths_of, numbers_of
+from symslr.evaluation.admission.inputs import lengths_of, numbers_of, values_by_name
 from symslr.evaluation.landscape.moments.kernel import Array, Kernel
 from symslr.evaluation.landscape.moments.sharpness import sharpened
 from symslr.evaluation.landscape.moments.tokens import Lengths, Weight, shifted_moments, weighted_moments
@@ -79,10 +79,10 @@ class Landscape:
         """The landscape at given values of nu, Delta, L and the parameters of the kernel without bounds.
 
         Raises:
-            ValueError: for a missing value, a token law that is not standard normal, or a weight that is neither one of
-                the relevant token nor a selection, or a selection that is too steep.
+            ValueError: for a missing or an unknown value, a token law that is not standard normal, a weight that is neither
+                one of the relevant token nor a selection, or a selection that is too steep.
         """
-        by_name = {str(key): value for key, value in (values or {}).items()}
+        by_name = values_by_name(task, attention, values or {}, bounded=False)
         law = task.law.subs(numbers_of(task.law.free_symbols - {L}, by_name, f"task {task.name}"))
         if law.base != STANDARD_NORMAL:
             raise ValueError(

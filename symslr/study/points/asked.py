@@ -60,9 +60,9 @@ def attention(asked: Mapping[str, str], files: Mapping[str, str], found: Problem
     return model.attention(wanted, found.attention)
 
 
-def values_with_shift(asked: Mapping[str, str], found: Problem) -> dict[Any, Any]:
-    """The problem's values, and c from ``shift``."""
-    return {**found.values, "c": real(asked["shift"])}
+def values_with_shift(asked: Mapping[str, str], found: Problem, chosen: Attention) -> dict[Any, Any]:
+    """The problem's values, and those of the parameters that the kernel is minimised over (c of erf) from ``shift``."""
+    return {**found.values, **dict.fromkeys(map(str, chosen.bounds), real(asked["shift"]))}
 
 
 def real(text: str) -> float:

@@ -38,11 +38,12 @@ def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
     """Test risk and order parameters with their standard errors over training sets, and the worst gradient norm."""
     found = problem(asked, files)
+    chosen = attention(asked, files, found)
     seeds = asked["seeds"].split(",") if asked["seeds"] else [str(seed + i) for i in range(int(asked["replicates"]))]
     runs = erm_replicates(
         found.task,
-        attention(asked, files, found),
-        values_with_shift(asked, found),
+        chosen,
+        values_with_shift(asked, found, chosen),
         alpha=real(asked["alpha"]),
         dimension=int(asked["dimension"]),
         r_k=real(asked["r_k"]),

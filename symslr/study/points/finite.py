@@ -45,7 +45,8 @@ def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> di
 
     check(asked, files)
     found = problem(asked, files)
-    chosen, values, alpha = attention(asked, files, found), values_with_shift(asked, found), real(asked["alpha"])
+    chosen, alpha = attention(asked, files, found), real(asked["alpha"])
+    values = values_with_shift(asked, found, chosen)
     precision, start = real(asked["precision"]), int(asked["seed"])
     if asked["tuned"] == "true":
         fit, tuned = tuned_finite_sample(found.task, chosen, values, alpha=alpha, precision=precision, seed=start)

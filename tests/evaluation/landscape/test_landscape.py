@@ -37,9 +37,10 @@ def coordinates(landscape: Landscape, overlaps: OrderParameters) -> np.ndarray:
 @pytest.mark.parametrize(("task", "name"), ALL)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_agrees_with_simulation(task: str, name: str, seed: int) -> None:
-    values = {"L": 4, "nu": 1.5, "Delta": 0.5, "c": SHIFT_OF_ERF}
+    values = {"L": 4, "nu": 1.5, "Delta": 0.5}
     overlaps = random_overlaps(seed)
     landscape = Landscape.of(TASKS[task](), ATTENTIONS[name], values)
+    values |= dict.fromkeys(landscape.names[7:], SHIFT_OF_ERF)
     risk = landscape.risk(coordinates(landscape, overlaps))
     same = Overlaps(**dict(zip(landscape.names, overlaps.array.tolist())))
     found = risk_monte_carlo(TASKS[task](), ATTENTIONS[name], values, size=60_000, seed=seed, overlaps=same)
