@@ -25,7 +25,8 @@ from symslr.evaluation.laplace.table import Table
 from symslr.evaluation.laplace.tokens import MOST_NODES, placed
 from symslr.evaluation.numbers.balls import OCTAVES, Balls, array, exponentials
 from symslr.evaluation.quadrature.convergence import beyond
-from symslr.evaluation.quadrature.mesh import Line, Mesh, joined
+from symslr.evaluation.quadrature.mesh import Line, Mesh, Piece, joined
+from symslr.evaluation.quadrature.token_mesh import at_exact_ends, lost_beside_ends
 
 LARGEST_TABLE = 100_000_000
 """Entries of the product of outer nodes and tokens: some minutes."""
@@ -152,17 +153,29 @@ class BallSums(Sums):
                 per_octave = self._per_octave(k, LN2 / abs(float(rate)) / line.step * 2**level)
                 mesh = line.lattice(self.arithmetic, arb.const_log2() / (per_octave * rate))
             else:
-                mesh = joined(own, self.arithmetic, level)
+                with self.arithmetic.more_bits(self._more_bits(own)):
+                    mesh = joined(self._exactly(k, own), self.arithmetic, level)
             most = MOST_NODES[1] * (LONGER if per_octave else 1)
             if len(mesh.nodes) > most:
                 raise OutOfDigits(
                     f"mpmath: an integral over a token needs more than {most} nodes, as where a kernel or a weight is very "
                     "steep or has a kink that its expression does not show; ask for fewer digits, or for a smaller scale or signal"
                 )
-            slopes, exponents, rests = self.code.weights(k, mesh.nodes, self.p)
-            rows = [self.arithmetic.exp(exponent) * rest * mesh.weights for exponent, rest in zip(exponents, rests)]
-            found.append(Weights(mesh, [self.arithmetic.exp(g) for g in slopes], rows, per_octave))
+            with self.arithmetic.more_bits(self._more_bits(own)):
+                slopes, exponents, rests = self.code.weights(k, mesh.nodes, self.p)
+                rows = [self.arithmetic.exp(exponent) * rest * mesh.weights for exponent, rest in zip(exponents, rests)]
+                kappas = [self.arithmetic.exp(g) for g in slopes]
+            found.append(Weights(mesh, [g * 1 for g in kappas], [row * 1 for row in rows], per_octave))
         return found
+
+    def _more_bits(self, pieces: tuple[Piece, ...]) -> int:
+        return lost_beside_ends(pieces, self.arithmetic.decades)
+
+    def _exactly(self, k: int, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+        """The pieces of a kernel, placed in float64, with the ends of its tokens and its kinks as exact as the context is."""
+        ends = self.code.constants(self.p).ends[k]
+        touches = [(None, slope) for slope in self.code.touches[k]]
+        return at_exact_ends(pieces, (ends, [*self.code.kinks[k], *touches], self.p), self.arithmetic)
 
     def _has_lattice(self, k: int) -> bool:
         """Whether a kernel is one exponential on one line, along one axis."""

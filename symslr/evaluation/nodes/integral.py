@@ -15,9 +15,9 @@ from symslr.evaluation.numbers.exponent import gaussian, magnitude, split
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.breakpoints import bends, breakpoint_equations, centred
 from symslr.evaluation.quadrature.convergence import DETUNED, behind, geometric_error
-from symslr.evaluation.quadrature.mesh import Mesh, joined
+from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
 from symslr.evaluation.quadrature.scan import scan
-from symslr.evaluation.quadrature.token_mesh import cover, kinks_between, zeros_of
+from symslr.evaluation.quadrature.token_mesh import at_exact_ends, cover, kinks_between, lost_beside_ends, zeros_of
 
 DEPTH = 46.0
 """Nats below the largest integrand at which a window ends: e^-46 is 1e-20, a ten-thousandth of the roundoff."""
@@ -82,7 +82,7 @@ class IntegralNode(Node):
     def _evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         arithmetic = context.arithmetic
         p = tuple(scope[s][0] for s in self.parameters)
-        _, outer, _, _ = self._code(arithmetic)
+        _, outer, kinks, bent = self._code(arithmetic)
         low, high, height, curvature = outer(*p)
         reversed_ends = low > high
         if reversed_ends:
@@ -94,13 +94,31 @@ class IntegralNode(Node):
         pieces = self._pieces(context, scope, float(low), float(high))
         if pieces is None:
             return 0 * arithmetic.number(1), 0 * arithmetic.number(1)
+        more = lost_beside_ends(pieces, arithmetic.decades) if arithmetic.name != "numpy" else 0
+        with arithmetic.more_bits(more):
+            if more:
+                equations = [*kinks, *(equation for _, equation in bent)]
+                pieces = at_exact_ends(pieces, (outer(*p)[:2], equations, p), arithmetic)
+            full, mass, error = self._summed(context, scope, pieces, (low, high), arithmetic.eps * 0.5**more)
+        factor = arithmetic.exp(height)
+        if reversed_ends:
+            full = -full
+        lost = arithmetic.tiny if mass * factor < arithmetic.tiny else 0
+        return full * factor, mass * factor * error + lost
+
+    def _summed(
+        self, context: Context, scope: Mapping[Symbol, Pair], pieces: tuple[Piece, ...], ends: tuple[Any, Any], eps: Any
+    ) -> tuple[Any, Any, Any]:
+        """(Integral, that of its absolute value, error relative to this), without the height; ``eps`` is the rounding of nodes."""
+        arithmetic, (low, high) = context.arithmetic, ends
+        p = tuple(scope[s][0] for s in self.parameters)
         for level in range(MOST_LEVELS):
             mesh = joined(pieces, arithmetic, level)
             columns, errors = self._children_at(context, mesh.nodes, scope)
             values, size = self._values(arithmetic, mesh, columns, p)
             mass = np.sum(abs(values))
             if not mass > 0:
-                return 0 * mass, 0 * mass
+                return 0 * mass, 0 * mass, 0 * mass
             full = np.sum(values)
             half, quarter = (np.sum(values[mesh.nested[n]]) * 2 ** (n + 1) for n in (0, 1))
             error = geometric_error(quarter, half, full, mass)
@@ -115,16 +133,12 @@ class IntegralNode(Node):
         additions = len(values) if values.dtype == object else np.log2(len(values))
         rounding = arithmetic.eps * (8 + additions + np.sum(abs(values) * (abs(size) + 0 * mesh.nodes)) / mass)
         first, second, third, last = (abs(values[n]) for n in (0, 1, -2, -1))
-        moved = mesh.nodes * (1 + NUDGE * arithmetic.eps)
+        moved = mesh.nodes * (1 + NUDGE * eps)
         nearby = Mesh(np.where((low < moved) & (moved < high), moved, mesh.nodes), mesh.weights, mesh.nested)
         rounding += np.sum(abs(self._values(arithmetic, nearby, columns, p)[0] - values)) / mass
         edge = (behind(first, second) + behind(last, third)) / mass
         inherited = np.sum(abs(values) * errors) / mass
-        factor = arithmetic.exp(height)
-        if reversed_ends:
-            full = -full
-        lost = arithmetic.tiny if mass * factor < arithmetic.tiny else 0
-        return full * factor, mass * factor * (error + rounding + edge + inherited) + lost
+        return full, mass, error + rounding + edge + inherited
 
     def _values(self, arithmetic: Arithmetic, mesh: Mesh, columns: list[Any], p: tuple[Any, ...]) -> tuple[Any, Any]:
         """The integrand times the weights of a mesh, and the sum of |addends| of its exponent."""

@@ -6,6 +6,7 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -44,6 +45,14 @@ class Arithmetic(ABC):
             CannotEvaluate: for one that is beyond what the arithmetic holds: 1 / inf would be an exact zero.
         """
         return value
+
+    @abstractmethod
+    def middle(self, value: Any) -> Any:
+        """A scalar without its error, which ``number`` takes again."""
+
+    def more_bits(self, bits: int) -> AbstractContextManager[Any]:
+        """While it lasts, results of operations are rounded to so many more bits; float64 has no more."""
+        return nullcontext()
 
     @abstractmethod
     def integers(self, start: int, stop: int) -> Any:

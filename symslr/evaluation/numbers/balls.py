@@ -7,9 +7,10 @@ converged, and functions that Arb lacks, which mpmath evaluates.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from operator import methodcaller
-from typing import Any
+from typing import Any, cast
 
 import mpmath
 import numpy as np
@@ -48,6 +49,9 @@ class Balls(ObjectArrays):
         """The centre as an mpmath number, exactly."""
         return centre(value)
 
+    def more_bits(self, bits: int) -> AbstractContextManager[Any]:
+        return cast(AbstractContextManager[Any], ctx.workprec(ctx.prec + bits))
+
     def masses(self, values: Any) -> list[Any]:
         """Sums of absolute values of the centres, for every entry of the first axis, as mpmath numbers."""
         return [centre(sum((abs(ball.mid()) for ball in np.ravel(own)), arb(0))) for own in values]
@@ -77,6 +81,12 @@ class Multiprecision(ObjectArrays):
     @property
     def pi(self) -> Any:
         return +mpmath.pi
+
+    def middle(self, value: Any) -> Any:
+        return value
+
+    def more_bits(self, bits: int) -> AbstractContextManager[Any]:
+        return cast(AbstractContextManager[Any], mpmath.workprec(mpmath.mp.prec + bits))
 
     def number(self, value: Any) -> Any:
         if isinstance(value, Expr):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy
 from sympy import Expr, Symbol
 
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
 from symslr.evaluation.quadrature.breakpoints import solved
 from symslr.evaluation.quadrature.mesh import ExpSinh, Line, Piece, Sinh, TanhSinh
@@ -83,6 +86,87 @@ def kinks_between(equations: Iterable[tuple[Any, Any]], p: tuple[float, ...], st
     return sorted({x for x in found if np.isfinite(x)})
 
 
+Places = tuple[Sequence[Any], Sequence[tuple[Any, Any]], tuple[Any, ...]]
+"""Numbers, equations as ``zeros_of`` gives them and their parameters, all in one arithmetic."""
+SAME = 1e-9
+"""Parts of a piece by which an end in float64 may be off the place that it stands for, beside some roundings."""
+MOST_SECANTS = 60
+"""Of an equation that is known to be 0 within a few roundings of float64: each gives half as many digits again, or more."""
+
+
+def at_exact_ends(pieces: tuple[Piece, ...], places: Places, arithmetic: Arithmetic) -> tuple[Piece, ...]:
+    """The pieces with their ends where the places are that these are roundings of; other ends are those of windows.
+
+    An end of the tokens at 1/3 that is rounded to float64 leaves out 1e-17 of them.
+    """
+    numbers, equations, p = places
+    known = [*numbers, *(zero(*p)[0] for zero, _ in equations if zero is not None)]
+    lengths: dict[float, float] = {}
+    for piece in pieces:
+        if isinstance(piece, (TanhSinh, ExpSinh)):
+            ends, length = _ends(piece)
+            lengths |= {end: min(length, lengths.get(end, length)) for end in ends}
+    found: dict[float, Any] = {}
+    for end, length in lengths.items():
+        near = [place for place in known if np.isfinite(float(place))]
+        near += [_polished(own, p, end, length, arithmetic) for zero, own in equations if zero is None]
+        best = min(near, key=lambda place: abs(float(place) - end), default=end)
+        if abs(float(best) - end) <= SAME * length + 64 * FLOAT.eps * abs(end):
+            found[end] = best
+
+    def moved(piece: Piece) -> Piece:
+        if isinstance(piece, TanhSinh):
+            return replace(piece, low=found.get(piece.low, piece.low), high=found.get(piece.high, piece.high))
+        return replace(piece, end=found.get(piece.end, piece.end)) if isinstance(piece, ExpSinh) else piece
+
+    return tuple(map(moved, pieces))
+
+
+def _ends(piece: TanhSinh | ExpSinh) -> tuple[tuple[Any, ...], float]:
+    """The ends at which nodes crowd, and the length on which they do."""
+    if isinstance(piece, ExpSinh):
+        return (piece.end,), piece.width
+    return (piece.low, piece.high), float(piece.high) - float(piece.low)
+
+
+def _polished(equation: Any, p: tuple[Any, ...], start: float, length: float, arithmetic: Arithmetic) -> Any:
+    """The zero of an equation beside a place, by secants; the last place, where they do not settle within ``MOST_SECANTS``."""
+
+    def value(x: Any) -> Any:
+        return arithmetic.number(arithmetic.middle(equation(x, *p)[0]))
+
+    before, at = arithmetic.number(start + SAME * length), arithmetic.number(start)
+    try:
+        old, new = value(before), value(at)
+        for _ in range(MOST_SECANTS):
+            if new in (0, old):
+                break
+            step = arithmetic.number(arithmetic.middle(new * (at - before) / (new - old)))
+            if abs(float(step)) > length:
+                break
+            before, old, at = at, new, arithmetic.number(arithmetic.middle(at - step))
+            new = value(at)
+            if abs(step) <= arithmetic.eps * abs(at):
+                break
+    except (CannotEvaluate, ArithmeticError, ValueError):
+        return arithmetic.number(start)
+    return at
+
+
+def lost_beside_ends(pieces: tuple[Piece, ...], decades: float) -> int:
+    """Bits that nodes lose where they crowd at an end other than 0: with so many more x - 1 at the nearest has its digits."""
+    lost = 0.0
+    for piece in pieces:
+        if isinstance(piece, (TanhSinh, ExpSinh)):
+            ends, length = _ends(piece)
+            farthest = max(abs(float(end)) for end in ends)
+            if farthest > 0:
+                lost = max(lost, CROWDED * decades + max(0.0, math.log2(farthest / length)))
+    return math.ceil(lost)
+
+
+CROWDED = 4.3
+"""Bits per decade of the arithmetic that lie between an end and the nearest node: of TanhSinh 10^(-1.25 decades) of its length."""
 MOST_STEPS = 1000
 """Of a search for a zero: ten times as many as halving takes."""
 
