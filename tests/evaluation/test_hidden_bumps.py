@@ -13,6 +13,7 @@ from symslr.model.catalogue import SpikedSLR
 from symslr.model.symbols import x
 from symslr.theory import population_risk
 
+ONE_POINT_ONE = Rational(11, 10)
 KERNELS = {
     "bump": (1 + exp(-50 * x**2), lambda t: 1 + np.exp(-50 * t * t)),
     "beside": (1 + exp(-50 * (x - 1) ** 2), lambda t: 1 + np.exp(-50 * (t - 1) ** 2)),
@@ -20,16 +21,19 @@ KERNELS = {
     "small": (1 + exp(-50 * x**2) / 10**6, lambda t: 1 + 1e-6 * np.exp(-50 * t * t)),
     "far": (1 + exp(-50 * (x - 20) ** 2), lambda t: 1 + np.exp(-50 * (t - 20) ** 2)),
     "on a slope": (exp(x) + 10 * exp(-50 * (x - 1) ** 2), lambda t: np.exp(t) + 10 * np.exp(-50 * (t - 1) ** 2)),
+    "narrow": (1 + exp(-(10**8) * (x - ONE_POINT_ONE) ** 2), lambda t: 1 + np.exp(-1e8 * (t - 1.1) ** 2)),
+    "narrow tails": (1 + 1 / (1 + 10**10 * (x - ONE_POINT_ONE) ** 2), lambda t: 1 + 1 / (1 + 1e10 * (t - 1.1) ** 2)),
+    "two": (1 + exp(-(10**7) * (x**2 - 2) ** 2), lambda t: 1 + np.exp(-1e7 * (t * t - 2) ** 2)),
     "nearly zero": (x**2 + Rational(1, 10**6), lambda t: t * t + 1e-6),
 }
-CENTRES = (0.0, 1.0, 20.0)
+CENTRES = (0.0, 1.0, 20.0, 1.1, 2**0.5, -(2**0.5))
 NU = 2.0
 
 
 def risk_of_a_pair(kernel: str, scale: float) -> float:
     """From the definition for two tokens, the first one shifted: Gauss-Legendre on pieces that shrink towards the centres."""
     nodes, weights = leggauss(14)
-    edges = np.concatenate([[c / scale + s * r for s in (-1, 1)] for c in CENTRES for r in np.geomspace(1e-6, 26, 90)])
+    edges = np.concatenate([[c / scale + s * r for s in (-1, 1)] for c in CENTRES for r in np.geomspace(1e-7, 26, 100)])
     edges = np.unique(np.concatenate([edges, np.array(CENTRES) / scale]))
     edges = edges[(edges > -9.5) & (edges < 11)]
     half = np.diff(edges)[:, None] / 2
@@ -56,6 +60,10 @@ def risk_of_a_pair(kernel: str, scale: float) -> float:
         ("small", 9),
         ("far", 9),
         ("on a slope", 9),
+        ("narrow", 1),
+        ("narrow", 3),
+        ("narrow tails", 1),
+        ("two", 1),
         ("nearly zero", 9),
     ],
 )

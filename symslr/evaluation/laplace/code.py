@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -187,8 +187,15 @@ class LaplaceCode:
     @cached_property
     def kinks(self) -> list[list[tuple[Any, Any]]]:
         """Per kernel, as ``zeros_of`` gives them."""
-        form = self.form
-        return [zeros_of(equations, form.x, self.parameters, self.arithmetic) for equations in form.kinks]
+        return self._zeros(self.form.kinks)
+
+    @cached_property
+    def turns(self) -> list[list[tuple[Any, Any]]]:
+        """Per kernel, as ``zeros_of`` gives them."""
+        return self._zeros(self.form.turns)
+
+    def _zeros(self, equations_of: Iterable[tuple[Expr, ...]]) -> list[list[tuple[Any, Any]]]:
+        return [zeros_of(equations, self.form.x, self.parameters, self.arithmetic) for equations in equations_of]
 
 
 def _rows(values: list[Any], x: Any) -> Any:

@@ -27,7 +27,13 @@ from symslr.evaluation.numbers.exponent import (
     split,
 )
 from symslr.evaluation.open_kernel import with_kernel
-from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, in_powers, may_touch_zero, vanishing_factors
+from symslr.evaluation.quadrature.breakpoints import (
+    bends,
+    breakpoint_equations,
+    in_powers,
+    may_touch_zero,
+    vanishing_factors,
+)
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.open_functions import OpenKernel
 from symslr.model.symbols import x
@@ -170,6 +176,15 @@ class LaplaceForm:
             kinks = breakpoint_equations(Tuple(*kernel.slopes, *weights), self.x)
             zeros = (factor for slope in kernel.slopes for factor in vanishing_factors(slope, self.x))
             found.append(tuple(dict.fromkeys((*kinks, *zeros, *self.bends))))
+        return tuple(found)
+
+    @cached_property
+    def turns(self) -> tuple[tuple[Expr, ...], ...]:
+        """For each kernel, the expressions among whose zeros are the places of the bumps of kappa, however narrow."""
+        found = []
+        for kernel in self.kernels:
+            equations = dict.fromkeys(own for slope in kernel.slopes for _, own in bends(slope, self.x))
+            found.append(tuple(own for own in equations if not (own.is_positive or own.is_negative)))
         return tuple(found)
 
     @cached_property

@@ -167,9 +167,10 @@ def hidden(
 ) -> list[float]:
     """Bumps and dips of log kappa between the nodes, as of 1 + exp(-50 a^2 x^2) at a large scale a: no rule would see them.
 
-    Where nodes beside it have an extremum of the same kind, it shows. They are sought on equal steps, and on steps in proportion
-    to |x|, as a large scale moves all that a kernel does towards 0. Where the line is cut somewhere, at a kink or here, its
-    narrow bends are found too: nodes crowd at cuts alone. Where no token is, a kernel has no value here.
+    Where nodes beside it have an extremum of the same kind, it shows. They are sought on equal steps, on steps in proportion
+    to |x|, as a large scale moves all that a kernel does towards 0, and around the places where their expression turns.
+    Where the line is cut somewhere, at a kink or here, its narrow bends are found too: nodes crowd at cuts alone. Where no
+    token is, a kernel has no value here.
     """
     start, end = min(w.low for w in windows), max(w.high for w in windows)
     width, heavy, reach = min(w.width for w in windows), any(w.is_heavy for w in windows), max(abs(start), abs(end))
@@ -177,9 +178,16 @@ def hidden(
     smallest = SMALLEST * (width if heavy else reach)
     around = np.exp(np.linspace(np.log(smallest), np.log(reach), 2 + int(STEPS_TO_E * np.log(reach / smallest))))
     equal = [centre - around, centre + around] if heavy else [np.linspace(start, end, EQUAL_STEPS)]
-    x = np.concatenate([*equal, -around, [0.0], around])
-    x = np.sort(x[(x >= start) & (x <= end)], kind="stable")  # merges what is sorted in parts
-    x = x[np.diff(x, prepend=-np.inf) > 0.0]
+
+    def sorted_inside(parts: list[Any]) -> Any:
+        x = np.concatenate(parts)
+        x = np.sort(x[(x >= start) & (x <= end)], kind="stable")  # merges what is sorted in parts
+        return x[np.diff(x, prepend=-np.inf) > 0.0]
+
+    x = sorted_inside([*equal, -around, [0.0], around])
+    turns = [place for place in kinks_between(code.turns[kernel], p, start, end) if abs(place) > smallest]
+    nearby = reach * np.exp(np.linspace(np.log(NEAREST), 0.0, int(-TURN_STEPS_TO_E * np.log(NEAREST))))
+    denser = sorted_inside([x, turns, *(place + sign * nearby for place in turns[:MOST_TURNS] for sign in (-1.0, 1.0))])
 
     def width_at(places: Any) -> Any:
         return np.hypot(width, places - centre) if heavy else np.full(len(places), width)
@@ -188,17 +196,18 @@ def hidden(
         return width_at(places) * (0.175 if heavy else 0.35)
 
     found: list[float] = []
-    for n, row in enumerate(code.slopes(kernel, x, p)):
+    rows = code.slopes(kernel, denser, p)
+    for n, row in enumerate(rows):
 
         def log_kernel(at: Any, n: int = n) -> Any:
             is_token = (at > support[0]) & (at < support[1])
             values = code.slopes(kernel, np.where(is_token, at, x[len(x) // 2]).ravel(), p)[n].reshape(at.shape)
             return np.where(is_token, values, np.nan)
 
-        found += _unseen(log_kernel, x, row, step_at)
+        found += _unseen(log_kernel, denser, row, step_at)
         cuts = kinks + found
         if cuts:
-            bends = _bends(log_kernel, x, row, width_at)
+            bends = _bends(log_kernel, x, row[np.searchsorted(denser, x)], width_at)
             found += [bend for bend in bends if min(abs(bend - cut) for cut in cuts) > SAME * width]
     return sorted(set(found))
 
@@ -207,10 +216,11 @@ def _unseen(log_kernel: Any, x: Any, row: Any, step_at: Any) -> list[float]:
     """Extrema that nodes beside them, some steps of a rule away, do not show."""
     change = np.diff(row)
     moves = np.sign(change) * (np.abs(change) > SEEN * (1.0 + np.abs(row[1:])))
-    turns = 1 + np.flatnonzero(moves[1:] * moves[:-1] < 0)
+    steps = np.flatnonzero(moves)  # beside a narrow top there are places between which nothing moves
+    turns = np.flatnonzero(moves[steps[1:]] * moves[steps[:-1]] < 0)
     if not 0 < len(turns) <= MOST_HIDDEN:
         return []
-    places = _extrema(log_kernel, x[turns - 1], x[turns + 1], moves[turns - 1][:, None])
+    places = _extrema(log_kernel, x[steps[turns]], x[steps[turns + 1] + 1], moves[steps[turns]][:, None])
     far, near, at, close, beyond = log_kernel(places + np.arange(-2.0, 3.0)[:, None] * step_at(places))
     left, right = near - at, close - at
     shown = left * right > 0.0
@@ -260,6 +270,8 @@ def _extrema(function: Any, low: Any, high: Any, sign: Any) -> Any:
 
 EQUAL_STEPS, SMALLEST, STEPS_TO_E = 1025, 1e-6, 87
 """Where bumps are sought: some twenty places to a standard deviation, and steps of a hundredth of |x|."""
+NEAREST, TURN_STEPS_TO_E, MOST_TURNS = 1e-16, 4, 32
+"""The same around places that an expression shows, at so many of them at most: two hundred to each."""
 MOST_HIDDEN = 64
 """More bumps than this are an oscillation, which rules of other steps show."""
 STEEP, SLIGHT = 1 / 10, 1e-3
