@@ -160,9 +160,8 @@ class Search:
 
     def _finest(self) -> float:
         size = 0.0 if self.above is None else float(abs(self.above).log())
-        return ceil(
-            max(COARSE, self.digits * log(10) + 1 - size) + self.extra
-        )  # whole: little changes make no new sums
+        needed = max(COARSE, self.digits * log(10) + 1 - size) + self.extra
+        return ceil(4 * needed) / 4  # so that a value seen that is a little lower makes no new sums
 
     def _refined(self) -> None:
         """Parts are made smaller and sharper until the enclosure is narrow, or none can be."""
@@ -276,11 +275,12 @@ class Search:
             ends = arb(low) - centre, arb(high) - centre
             bounded = Bounded(model, *ends) if period == 1 else Folded(model, *ends, period)
             self.above = bounded.above if self.above is None else self.above.min(bounded.above)
+            is_blurred = not bounded.is_convex and bool(model.error > arb(-nats).exp())
             if nats == COARSE:
-                self.shorter = min(1.0, radius / size / rate(model))
+                seen = min(1.0, radius / size / rate(model))
+                self.shorter = seen if is_blurred else max(seen, self.shorter)
             if bounded.below > self.above:
                 return
-            is_blurred = not bounded.is_convex and bool(model.error > arb(-nats).exp())
             longer, lacks = enough(rate(model), nats), lacking(model, nats)
             may_do = longer > length or 0 < lacks < MOST_LACKING
             if not (is_blurred and nats == COARSE and may_do and model.error < error / 2):
