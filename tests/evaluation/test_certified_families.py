@@ -78,6 +78,16 @@ def test_the_growth_of_an_inverse_is_bounded_from_the_start_on(kernel: Expr, sid
         assert np.all(true <= bound.constant + bound.linear * places + bound.square * places**2 + 1e-9)
 
 
+@pytest.mark.parametrize("kernel", [1 + z**2 * exp(-(z**2)), (z - 1) ** 4 + Rational(1, 10)], ids=str)
+def test_no_kernel_is_negative_at_a_node_whatever_a_ball_for_the_scale_says(kernel: Expr) -> None:
+    """Regression: e^{-uK} was as large as e^{14u} there, no digits made up for it, and no least risk came in a minute."""
+    rule = family(kernel, -0.5, 0.5).rule(20.0)
+    assert all(own.lower() > -1e-6 for own in rule.kernels[0])  # a radius has 30 bits
+    for own, node in zip(rule.kernels[0], rule.nodes):
+        for scale in (-0.5, -0.1, 0.0, 0.25, 0.5):
+            assert own.overlaps(arb(float(kernel.subs(z, scale * float(node)))) + arb(0, 1e-9))
+
+
 def test_a_kernel_that_becomes_negative_within_the_interval_is_refused() -> None:
     with pytest.raises(NotProved, match="not seen to be >= 0"):
         family(z**2 + 2 * z + Rational(1, 2), -0.5, 0.5)

@@ -334,7 +334,10 @@ class Blurred:
     high: float
     top: float
     made: list[tuple[float, float]]
-    period, parts, reach = 1, 3, 1.0
+    period, parts, reach, is_by_scores = 1, 3, 1.0, False
+
+    def sharpen(self, nats: float) -> None:
+        """The error is none of the sums."""
 
     def prepare(self, nats: float) -> None:
         if self.high - self.low > 0.25:

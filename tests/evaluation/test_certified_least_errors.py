@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from flint import arb, arb_poly, ctx
@@ -17,7 +17,7 @@ from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.least.bounded import Bounded
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.least.model import Moving
-from symslr.evaluation.certified.least.search import Search
+from symslr.evaluation.certified.least.search import Search, stretches
 from symslr.evaluation.certified.outer import Integrand
 from symslr.evaluation.certified.taylor import Jet, Taylor
 from symslr.evaluation.plan import canonical
@@ -207,13 +207,16 @@ class Quartic:
 
     POLYNOMIAL = (0, "0.3", -2, 0, 1)
 
-    reach, parts, period = 0.15, 3, 1
+    reach, parts, period, is_by_scores = 0.15, 3, 1, False
 
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high = low, high
 
     def prepare(self, nats: float) -> None:
         """Nothing is to be proved."""
+
+    def sharpen(self, nats: float) -> None:
+        """Errors are as asked for."""
 
     def model(self, centre: float, radius: float, nats: float, length: int, sharp: int) -> Jet:
         moved = arb_poly([arb(c) for c in self.POLYNOMIAL])(arb_poly([arb(centre), 1]))
@@ -276,3 +279,39 @@ def test_the_search_encloses_a_known_infimum(interval: tuple[float, float]) -> N
             assert found.value.contains(arb(mp.nstr(least, 28)))
             assert float(found.value.rad()) < 1e-14
         assert any(low <= best <= high for low, high in found.places)
+
+
+class Wide(Quartic):
+    """One whose first models are too wide: by their last term, 0.55^n of n terms, and by sums e^6 times as wide as asked."""
+
+    made: ClassVar[list[tuple[float, float]]] = []
+    lengths: ClassVar[list[int]] = []
+
+    def __init__(self, low: float, high: float) -> None:
+        super().__init__(low, high)
+        self.made.append((low, high))
+        self.spare = 0.0
+
+    def sharpen(self, nats: float) -> None:
+        self.spare += nats
+
+    def model(self, centre: float, radius: float, nats: float, length: int, sharp: int) -> Jet:
+        self.lengths.append(length)
+        own = super().model(centre, radius, nats + self.spare - 6, length, sharp)
+        if nats > 9:
+            return own
+        last = arb_poly([0] * length + [arb(0, (arb("0.55") ** length / arb(radius) ** length).upper())])
+        return own + own.like(last)
+
+
+def test_a_first_model_that_is_too_wide_is_made_longer_and_of_sharper_sums() -> None:
+    """Rather than that its interval is cut in two."""
+    Wide.made.clear()
+    found = Search(Wide, 10).over(0.5, 1.3, guess=0.95)  # type: ignore[arg-type]
+    assert found.value.overlaps(Search(Quartic, 10).over(0.5, 1.3, guess=0.95).value)  # type: ignore[arg-type]
+    assert max(Wide.lengths) > 11
+    pieces = stretches(0.5, 1.3, 0.95)
+    assert set(pieces) <= set(Wide.made)
+    assert not {half for low, high in pieces for half in ((low, (low + high) / 2), ((low + high) / 2, high))} & set(
+        Wide.made
+    )

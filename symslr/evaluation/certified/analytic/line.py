@@ -232,7 +232,7 @@ class LineRule:
         self.nodes = [strip.low + (2 * i + 1) * self.step / 2 for i in range(count)]
         rows = [[value.real for value in line.at(acb(x))] for x in self.nodes]
         count = len(line.kernels)
-        self.kernels = [[row[axis] for row in rows] for axis in range(count)]
+        self.kernels = [[nonnegative(row[axis]) for row in rows] for axis in range(count)]
         self.kernel = self.kernels[0]
         self.rows = [[value * self.step for value in row[count:]] for row in rows]
         self.weights = arb_mat(self.rows)
@@ -297,8 +297,7 @@ class LineRule:
     def enclosure(self, j: int, total: Any) -> Any:
         """M of a factor from the sum of its rule."""
         value = total + arb(0, self.errors[j])
-        known = not self.line.has_kernel or value > 0  # without a kernel a factor may have any sign
-        return value if known else value.intersection(arb(0).union(abs(value).upper()))
+        return nonnegative(value) if self.line.has_kernel else value  # without a kernel a factor may have any sign
 
     def float_logs(self, v: Array) -> Array:
         """log M(e^v) in floats, an estimate: one row per factor, one column per v; of the largest term alone where that is tiny."""
@@ -312,6 +311,11 @@ class LineRule:
             own[seen] += np.log(np.exp(terms[seen] - own[seen, None]).sum(axis=1))
             found.append(own)
         return np.array(found)
+
+
+def nonnegative(value: Any) -> Any:
+    """The part >= 0 of a ball around numbers that are known to be so, as the values of the kernels of a ``Line`` are."""
+    return value if value >= 0 else value.intersection(arb(0).union(abs(value).upper()))
 
 
 def sizes(rows: list[list[Any]]) -> list[Any]:

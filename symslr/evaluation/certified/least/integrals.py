@@ -21,7 +21,7 @@ from sympy import Expr
 from symslr.evaluation.certified.analytic.cells import by_squaring
 from symslr.evaluation.certified.analytic.form import line_bits
 from symslr.evaluation.certified.analytic.integral import BLOCK, Transform
-from symslr.evaluation.certified.analytic.line import Line, Seen, sizes
+from symslr.evaluation.certified.analytic.line import Line, Seen, nonnegative, sizes
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
 from symslr.evaluation.certified.least.series import Series, series_power, terms
 from symslr.evaluation.certified.outer import Integrand, Window
@@ -213,6 +213,7 @@ class FiniteSums:
             weighted = [factor * step for factor in self._values(line.factors, x)]
             return [factor[k] for factor in weighted for k in range(self.length)]
         kernel, *factors = all_enclosed((*line.kernels, *line.factors), line.variable, arb_series([x]), self.series)
+        kernel = arb_series([nonnegative(kernel[0]), *kernel.coeffs()[1:]])
         factors = [factor * step for factor in factors]
         self.tokens.append((kernel, factors))
         change, powers = kernel - arb_series([kernel[0]]), [arb_series([1])]

@@ -34,6 +34,9 @@ WIDER = 2.0**-40
 LOST = 7.0
 """Nats that integrals have fewer than the sums under them, before more is seen: 3 to 7 for the kernels that were tried."""
 
+FORGOTTEN = 2.0
+"""Nats fewer are tried on the next interval."""
+
 REACHES = {1: 0.15, 2: 0.08}
 """The coefficients of a model grow about like (reach a)^-k, for one variable and for two."""
 
@@ -52,6 +55,7 @@ class Moving:
         values: exact numbers for all symbols but ``scale``.
         scale: the symbol that moves.
         low, high: the interval, exact floats.
+        lost: for the kernels of intervals beside it, the nats that integrals had fewer than the sums under them; kept up to date.
 
     Raises:
         NotProved: where no proof is found on this interval.
@@ -64,6 +68,7 @@ class Moving:
         scale: Symbol,
         low: float,
         high: float,
+        lost: dict[tuple[Expr, ...], float] | None = None,
     ) -> None:
         self.low, self.high, self.side = low, high, -1 if high <= 0 else 1
         with ctx.workprec(PROOF_BITS):
@@ -79,9 +84,12 @@ class Moving:
         self.under_integrals = [term for node, terms in forms.items() if isinstance(node, Integral) for term in terms]
         self.lines = Lines([term for terms in forms.values() for term in terms])
         self.transforms: dict[tuple[tuple[Expr, ...], float], MovingTransform | MovingPlane] = {}
-        self.lost = dict.fromkeys(self.lines.factors, LOST)
+        self.known_lost = {} if lost is None else lost
+        self.lost = {own: max(LOST, self.known_lost.get(own, LOST) - FORGOTTEN) for own in self.lines.factors}
+        self.spare = SPARE_NATS
         variables = max((len(kernels) for kernels in self.lines.factors), default=1)
         self.reach, self.parts = REACHES[variables], PARTS[variables]
+        self.is_by_scores = low * high > 0 and variables == 1
 
     def prepare(self, nats: float) -> None:
         """Prove the strips, and the tails of sums to about e^-nats.
@@ -91,6 +99,12 @@ class Moving:
         """
         for kernels in self.lines.factors:
             self.transform(kernels, nats)
+
+    def sharpen(self, nats: float) -> None:
+        """All sums are made sharper from now on: far from where an integral is largest their errors are larger beside it."""
+        self.spare += nats
+        for kernels in self.lost:
+            self.known_lost[kernels] = self.lost[kernels] + nats
 
     def model(self, centre: float, radius: float, nats: float, length: int, sharp: int) -> Taylor:
         """A Taylor model around ``centre``, in the interval; its sums to about e^-nats in the first ``sharp`` terms.
@@ -116,7 +130,7 @@ class Moving:
         Raises:
             NotProved: where no proof is found.
         """
-        nats += SPARE_NATS
+        nats += self.spare
         key = kernels, nats
         if key not in self.transforms:
             integrands = [own for at, own in map(self.integrand, self.under_integrals) if at == kernels]
@@ -129,6 +143,7 @@ class Moving:
                 if not lost or lost > HOPELESS:
                     break
                 self.lost[kernels] += lost + 1
+                self.known_lost[kernels] = self.lost[kernels]
             if lost:
                 raise TooManyDigits("certified: the sums do not reach the digits: extreme parameters")
             self.transforms[key] = made

@@ -17,6 +17,7 @@ from symslr.evaluation.certified.analytic.form import line_bits
 from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.backend import centred, correct_digits
 from symslr.evaluation.certified.least.bounded import Bounded, Folded
+from symslr.evaluation.certified.least.lengths import LONGEST, MIDDLE, enough, lacking, rate, terms
 from symslr.evaluation.certified.least.model import Moving
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.plan import canonical
@@ -29,12 +30,10 @@ RATIO = 1.4
 """Between the ends of a stretch beyond ``ZERO``."""
 COARSE = 9.0
 """Nats of the first models, which tell values apart that differ by 1e-3 or so."""
-MIDDLE = 24.0
-"""Nats of the models after the first ones: floats give as many. They show the place so well that the next ones are the last."""
 SHORT = 0.1
 """A part so much shorter than its stretch becomes one of its own."""
-LONGEST = 11
-"""Terms of the models on parts that are not short."""
+MOST_LACKING = 12.0
+"""Nats: more are not made up for by sharper sums, but by shorter stretches."""
 CLEAR = 4.0
 """A part that lies within so many of its model's errors of the least value seen is not told apart by halving it alone."""
 CUT = 0.4
@@ -115,7 +114,7 @@ class Search:
         self.stretch, self.digits = stretch, digits
         self.above: Any = None
         self.waiting: list[Part] = []
-        self.made, self.extra = 0, 0.0
+        self.made, self.extra, self.shorter, self.guess = 0, 0.0, 1.0, 0.0
 
     def over(self, low: float, high: float, guess: float) -> Enclosed:
         """The infimum over [low, high]; ``guess`` is where it is looked for first.
@@ -127,8 +126,9 @@ class Search:
         if is_even:
             ends, low, high, guess = (low, high), 0.0, max(-low, high), abs(guess)
         with ctx.workprec(line_bits(self.digits * log(10)) + 20):
-            for left, right in sorted(stretches(low, high, guess), key=lambda ends: abs(sum(ends) / 2 - guess)):
-                self._cover(left, right)
+            self.guess = guess
+            for piece in sorted(stretches(low, high, guess), key=self._distance):
+                self._cover(*piece)
             for _ in range(ATTEMPTS):
                 self._refined()
                 if self._missing() <= 0:
@@ -140,6 +140,10 @@ class Search:
             both = [*places, *((-high, -low) for low, high in places)]
             places = [(max(low, ends[0]), min(high, ends[1])) for low, high in both if low < ends[1] and high > ends[0]]
         return Enclosed(value, places)
+
+    def _distance(self, ends: tuple[float, float]) -> float:
+        """Of the middle of an interval from the guess."""
+        return abs(sum(ends) / 2 - self.guess)
 
     def _lowest(self) -> Any:
         found = self.above
@@ -156,7 +160,8 @@ class Search:
 
     def _finest(self) -> float:
         size = 0.0 if self.above is None else float(abs(self.above).log())
-        return max(COARSE, self.digits * log(10) + 1 - size) + self.extra
+        needed = max(COARSE, self.digits * log(10) + 1 - size) + self.extra
+        return ceil(4 * needed) / 4  # so that a value seen that is a little lower makes no new sums
 
     def _refined(self) -> None:
         """Parts are made smaller and sharper until the enclosure is narrow, or none can be."""
@@ -203,21 +208,51 @@ class Search:
         the M_j fall far below their errors: so neither a shorter part nor a shorter stretch does alone.
         """
         for own in self._proved(low, high):
-            for left, right in parts(own.low, own.high, own.parts):
-                seen = len(self.waiting)
-                self._look(own, left, right, COARSE)
-                if any(part.is_blurred for part in self.waiting[seen:]) and not _is_narrow(left, own.high):
+            for left, right in parts(own.low, own.high, self._count(own)):
+                seen, is_narrow = len(self.waiting), _width(left, own.high) < NARROWEST
+                try:
+                    self._modelled(own, left, right, COARSE, None)
+                    is_sharp = not any(part.is_blurred for part in self.waiting[seen:])
+                except NotProved:
+                    is_sharp = False
+                    if is_narrow:
+                        self._look(own, left, right, COARSE)
+                if not is_sharp and not is_narrow:
                     del self.waiting[seen:]
-                    middle = (left + own.high) / 2
-                    self._cover(left, middle)
-                    self._cover(middle, own.high)
+                    self._cover_halves(left, own.high)
                     break
+
+    def _cover_halves(self, low: float, high: float) -> None:
+        middle = (low + high) / 2
+        for half in sorted([(low, middle), (middle, high)], key=self._distance):
+            self._cover(*half)
+
+    def _count(self, stretch: Moving) -> int:
+        """Of the first parts of a stretch: one where a model that is not longer than others is likely to do on all of it."""
+        likely = (stretch.high - stretch.low) / 2 / _size(stretch, stretch.low, stretch.high) / self.shorter
+        return 1 if likely < exp(-COARSE / LONGEST) else stretch.parts
 
     def _look(self, stretch: Moving, low: float, high: float, nats: float, before: Part | None = None) -> None:
         """Model a part, and keep what of it may hold the infimum.
 
         Args:
             before: what is known of it, where the function is convex there: then the model is about its place.
+        """
+        try:
+            self._modelled(stretch, low, high, nats, before)
+        except NotProved:
+            if (stretch.low, stretch.high) != (low, high):  # which may be too long for so many nats
+                self._look(self.stretch(low, high), low, high, nats, before)
+                return
+            if high - low < 2 * SMALLEST * max(1.0, abs(low + high) / 2):
+                raise
+            self._halved(stretch, low, high, min(1.5 * nats, self._finest()))
+
+    def _modelled(self, stretch: Moving, low: float, high: float, nats: float, before: Part | None) -> None:
+        """As ``_look``, of one model; a first one that is too wide is made again, longer or of sharper sums, as long as that helps.
+
+        Raises:
+            NotProved: where there is none.
         """
         self.made += 1
         if self.made > MOST:
@@ -227,33 +262,38 @@ class Search:
         if period > 1:
             centre = 0.0
         radius = nextafter(max(high - centre, centre - low), inf)
-        size = stretch.reach * max(abs(low), abs(high), ZERO)
-        try:
-            reach = radius if before is None else min(before.reach, radius)
-            length, sharp = _terms(reach / size, radius / size, nats)
+        size = _size(stretch, low, high)
+        reach = radius if before is None else min(before.reach, radius)
+        length, sharp = terms(reach / size, radius / size, nats)
+        if nats == COARSE:
+            length = max(length, enough(radius / size / self.shorter, nats))
+        error = arb(inf)
+        while True:
             if period > 1:
                 length = period * max(2, ceil(length / period))
             model = stretch.model(centre, radius, nats, length, sharp)
-        except NotProved:
-            if (stretch.low, stretch.high) != (low, high):  # which may be too long for so many nats
-                self._look(self.stretch(low, high), low, high, nats, before)
-                return
-            if radius < SMALLEST * max(1.0, abs(centre)):
-                raise
-            self._halved(stretch, low, high, min(1.5 * nats, self._finest()))
-            return
-        ends = arb(low) - centre, arb(high) - centre
-        bounded = Bounded(model, *ends) if period == 1 else Folded(model, *ends, period)
-        self.above = bounded.above if self.above is None else self.above.min(bounded.above)
-        if not bounded.below > self.above:
-            left, right = (float(centre + t) for t in bounded.near(self.above))
-            place, reach = float(centre + bounded.lowest), max(float(bounded.reach), DOUBLES * max(abs(centre), ZERO))
-            width, low, high = high - low, max(low, nextafter(left, -inf)), min(high, nextafter(right, inf))
-            error = model.rest.rad() + model.polynomial[0].rad()
+            ends = arb(low) - centre, arb(high) - centre
+            bounded = Bounded(model, *ends) if period == 1 else Folded(model, *ends, period)
+            self.above = bounded.above if self.above is None else self.above.min(bounded.above)
             is_blurred = not bounded.is_convex and bool(model.error > arb(-nats).exp())
-            self.waiting.append(
-                Part(stretch, low, high, nats, width, bounded.below, place, reach, error, bounded.is_convex, is_blurred)
-            )
+            if nats == COARSE:
+                seen = min(1.0, radius / size / rate(model))
+                self.shorter = seen if is_blurred else max(seen, self.shorter)
+            if bounded.below > self.above:
+                return
+            longer, lacks = enough(rate(model), nats), lacking(model, nats)
+            may_do = longer > length or 0 < lacks < MOST_LACKING
+            if not (is_blurred and nats == COARSE and may_do and model.error < error / 2):
+                break
+            length, error = max(length, longer), model.error
+            stretch.sharpen(lacks)
+        left, right = (float(centre + t) for t in bounded.near(self.above))
+        place, reach = float(centre + bounded.lowest), max(float(bounded.reach), DOUBLES * max(abs(centre), ZERO))
+        width, low, high = high - low, max(low, nextafter(left, -inf)), min(high, nextafter(right, inf))
+        error = model.rest.rad() + model.polynomial[0].rad()
+        self.waiting.append(
+            Part(stretch, low, high, nats, width, bounded.below, place, reach, error, bounded.is_convex, is_blurred)
+        )
 
     def _proved(self, low: float, high: float) -> list[Moving]:
         """The interval as stretches on which strips and tails are proved."""
@@ -263,25 +303,19 @@ class Search:
             return [stretch]
         except NotProved:
             middle = (low + high) / 2
-            if _is_narrow(low, high):
+            if _width(low, high) < NARROWEST:
                 raise
             return self._proved(low, middle) + self._proved(middle, high)
 
 
-def _is_narrow(low: float, high: float) -> bool:
-    return high - low < NARROWEST * max(abs(low), abs(high), SMALLEST)
+def _width(low: float, high: float) -> float:
+    """Of an interval, relative to the scale."""
+    return (high - low) / max(abs(low), abs(high), SMALLEST)
 
 
-def _terms(reach: float, radius: float, nats: float) -> tuple[int, int]:
-    """So many that what is left out is as small as the errors of the sums, as far as that can be; and of how many floats do not do.
-
-    Args:
-        reach: how far from the centre that has to be, relative to the length over which the coefficients of a model grow.
-        radius: of the interval on which the last coefficient is enclosed: about so much it is off.
-    """
-    needed = nats if reach == radius else nats + log(min(radius, 1.0))
-    per_term = -log(min(reach, exp(-nats / LONGEST)))
-    return max(2, ceil(needed / per_term)), max(1, ceil((nats - MIDDLE) / per_term))
+def _size(stretch: Moving, low: float, high: float) -> float:
+    """About the length over which the coefficients of a model grow."""
+    return stretch.reach * max(abs(low), abs(high), 0.0 if stretch.is_by_scores else ZERO)
 
 
 @one_at_a_time
@@ -311,8 +345,10 @@ def least_certified(
     if not formula.has(scale):
         raise CannotEvaluate(f"certified: {scale} has no least value to search; the quantity does not depend on it")
 
+    lost: dict[tuple[Expr, ...], float] = {}
+
     def stretch(low: float, high: float) -> Moving:
-        return Moving(formula, values, scale, low, high)
+        return Moving(formula, values, scale, low, high, lost)
 
     found = Search(stretch, digits).over(*interval, guess)
     value, error = centred(found.value, digits)
