@@ -166,13 +166,35 @@ def _peaks(self: Interpreter, part: Expr, variable: Basic, scope: Scope) -> set[
         return set()
     moves = np.diff(heights)
     moves = np.sign(moves) * (np.abs(moves) > ROUNDED * np.abs(heights[1:]))
-    found = set()
+    found = _sharp_turns(self, part, variable, scope, values)
     for i in 1 + np.flatnonzero(moves[1:] * moves[:-1] < 0):
         near = np.abs(LOOKED_AT - LOOKED_AT[i]) <= NARROW
         away = np.abs(heights - heights[i])
         if np.max(away[near]) > 0.9 * np.max(away[np.abs(LOOKED_AT - LOOKED_AT[i]) <= 4 * NARROW]):
             found.add(_tidy(float(LOOKED_AT[i])))
     return found if len(found) <= MOST_PEAKS else set()
+
+
+@lru_cache(maxsize=1024)
+def _slope(part: Expr, variable: Basic) -> Expr:
+    return part.diff(variable)
+
+
+def _sharp_turns(
+    self: Interpreter, part: Expr, variable: Basic, scope: Scope, values: Callable[[np.ndarray], np.ndarray]
+) -> set[Fraction]:
+    """Where the argument of a part turns and the part falls off nearer to it than a grid shows, as e^(-10^8 (x - 1)^2) does."""
+    inside = part.args[-1] if isinstance(part, Function) else part.args[0]
+    if inside == variable or inside.has(*KINKED):
+        return set()
+    found = set()
+    for turn in _zeros(self, _slope(inside, variable), variable, scope):
+        with np.errstate(all="ignore"):
+            top, *around = np.asarray(values(float(turn) + NARROW * np.array([0.0, -4.0, -1.0, 1.0, 4.0])), dtype=float)
+        away = np.abs(np.array(around) - top)
+        if np.isfinite(away).all() and away.max() > 0 and away[1:3].min() > 0.9 * away.max():
+            found.add(turn)
+    return found
 
 
 def _tidy(value: float) -> Fraction:
