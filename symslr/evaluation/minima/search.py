@@ -10,7 +10,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.minima.local import Least, polished
 from symslr.evaluation.minima.objective import Objective
-from symslr.evaluation.minima.outwards import SCALES, beyond_edge, followed, outwards
+from symslr.evaluation.minima.outwards import FURTHEST, SCALES, beyond_edge, far_points, followed, outwards
 from symslr.evaluation.minima.series import Limit, limit
 from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
 
@@ -56,22 +56,27 @@ class Continuation:
                 if result is not None and all(
                     abs(float(x) - old) <= 0.4 * abs(old) + 0.05 for (x, _), old in zip(result[2], last)
                 ):
-                    return self.join(result, intervals)
+                    return self.join(objective, result, intervals)
         beyond = outwards(objective, self.side) if self.side else None
-        return None if beyond is None or abs(beyond.place) <= SCALES[1] else _taken(objective, beyond)
+        return None if beyond is None or abs(beyond.place) <= _edge(objective) else _taken(objective, beyond)
 
-    def join(self, result: Least, intervals: list[tuple[float, float]]) -> Least:
+    def join(self, objective: Objective, result: Least, intervals: list[tuple[float, float]]) -> Least:
         """The next point starts from this one; on the series where this lies so far out that values are dear."""
         place = [float(x) for x, _ in result[2]]
-        is_far = len(place) == 1 and np.isinf(intervals[0]).all() and abs(place[0]) > 2 * SCALES[1]
+        is_far = len(place) == 1 and np.isinf(intervals[0]).all() and abs(place[0]) > 2 * _edge(objective)
         self.side = float(np.sign(place[0])) if is_far else 0.0
         self.places = [] if is_far else [*self.places[-1:], place]
         return result
 
-    def begin(self, result: Least, intervals: list[tuple[float, float]]) -> Least:
+    def begin(self, objective: Objective, result: Least, intervals: list[tuple[float, float]]) -> Least:
         """A place found by a whole search."""
         self.since_search = 0
-        return self.join(result, intervals)
+        return self.join(objective, result, intervals)
+
+
+def _edge(objective: Objective) -> float:
+    """The scale up to which features of the kernel are met."""
+    return max(SCALES[1], objective.met)
 
 
 def least(objective: Objective, intervals: list[tuple[float, float]], known: Continuation | None = None) -> Least:
@@ -89,7 +94,27 @@ def least(objective: Objective, intervals: list[tuple[float, float]], known: Con
     continuation = Continuation() if known is None else known
     with np.errstate(all="ignore"):
         found = continuation.followed(objective, intervals)
-        return continuation.begin(_searched(objective, intervals), intervals) if found is None else found
+        if found is not None:
+            return found
+        found = _searched(objective, intervals)
+        _reached(objective, intervals, found)
+        return continuation.begin(objective, found, intervals)
+
+
+def _reached(objective: Objective, intervals: list[tuple[float, float]], found: Least) -> None:
+    """Nothing, where a search has met all that a kernel does.
+
+    Raises:
+        CannotEvaluate: where the kernel changes so far out that no scale of the search meets it.
+    """
+    if len(intervals) > 1 or not np.isinf(intervals[0]).any() or objective.met <= FURTHEST:
+        return
+    if not objective.met <= abs(float(found[2][0][0])) < np.inf:
+        name = objective.variables[0]
+        raise CannotEvaluate(
+            f"the least value is not known: the kernel changes so far out that only {name} near {objective.met:.2g} meets it, and "
+            f"values are searched up to {FURTHEST:g}; give bounds (--bounds {name}:LOW:HIGH on the command line)"
+        )
 
 
 def _searched(objective: Objective, intervals: list[tuple[float, float]]) -> Least:
@@ -170,7 +195,7 @@ def _taken(objective: Objective, found: Limit) -> Least:
 def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list[float] | Limit:
     """A place near the least value, or what the function falls to."""
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
-    points = _scan(*interval, POINTS[1])
+    points = np.unique(np.concatenate([_scan(*interval, POINTS[1]), far_points(objective, *interval)]))
     values = _told_apart(rough, fine, points)
     _all_looked_at(fine, [[x] for x in points], values)
     points, values = _to_the_edge(rough, points, values)
