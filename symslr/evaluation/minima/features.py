@@ -86,7 +86,7 @@ def _met(attended: Attended, numbers: tuple[tuple[Symbol, Any], ...]) -> float:
 
 @lru_cache(maxsize=512)
 def usual_size(law: ScalarLaw) -> float:
-    """|x| of a token: the place of the peak of its density, or half its width; 1 where the density has parameters without numbers."""
+    """|x| of a token: the place of the peak of its density, or half its width; 1 where parameters of it have no number."""
     if law.free_symbols:
         return 1.0
     density = FLOAT.compile((x,), [expand_log(log(law.density), force=True)])
