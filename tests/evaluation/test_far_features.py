@@ -124,11 +124,18 @@ def test_the_size_of_a_token() -> None:
     assert abs(small.met({}) / Attended(small.kernels).met({}) / 100 - 1) < 0.1
 
 
-@pytest.mark.parametrize("kernel", [exp(-Abs(x)), Max(1 - Abs(x), 0) + Rational(1, 5)], ids=["cusp", "hat"])
-def test_the_least_risk_at_a_kink_of_the_scale(kernel: Expr) -> None:
+def test_the_least_risk_scales_with_the_kernel() -> None:
+    """kappa(x/1000) at 1000 a is kappa(x) at a; by a series through scales before 1000 the former was 0.35 at -oo."""
+    (near, at), (far_out, place) = (least_risk(TASK, Attention(1 + Abs(x) / size), {}) for size in (1, 1000))
+    assert abs(float(near) - float(far_out)) <= float(near.error) + float(far_out.error) < 1e-10
+    assert abs(float(place["a"]) / float(at["a"]) / 1000 - 1) < 1e-4
+
+
+def test_the_least_risk_at_a_kink_of_the_scale() -> None:
     """At a = 0 all weights are 1/2, whatever the tokens; the risk rises as |a| beside it, as E|x| of the two laws differ."""
-    own = ScalarLaw(3 * x**2 / 2, -1, 1)
-    task = Task.from_token_laws(own, ScalarLaw(Rational(1, 2), -1, 1), length=2, noise=0)
-    value, places = least_risk(task, Attention(kernel), {})
+    own, others = (ScalarLaw(exp(mean - x) / (1 + exp(mean - x)) ** 2) for mean in (1, 0))
+    value, places = least_risk(
+        Task.from_token_laws(own, others, length=2, noise=0), Attention(exp(-Abs(x))), {}, digits=10
+    )
     assert abs(float(value) - 0.5) <= float(value.error) < 1e-11
     assert abs(float(places["a"])) <= float(places["a"].error)
