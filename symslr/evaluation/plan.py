@@ -17,6 +17,7 @@ from symslr.evaluation.laplace.form import laplace_form, together
 from symslr.evaluation.laplace.node import LaplaceNode
 from symslr.evaluation.largest_token.form import cumulative_form
 from symslr.evaluation.largest_token.node import LargestTokenNode
+from symslr.evaluation.minima.features import Attended
 from symslr.evaluation.nodes.alone import by_tonelli
 from symslr.evaluation.nodes.equal_forms import FormsNode
 from symslr.evaluation.nodes.integral import IntegralNode
@@ -102,7 +103,8 @@ def plan(expr: Expr) -> Node:
         CannotEvaluate: when a node is of a kind that no quadrature here takes.
     """
     found, kernel = reduced_form(expr)
-    return open_plan(found) if kernel is None else open_plan(found).closed(kernel)
+    node = open_plan(found) if kernel is None else open_plan(found).closed(kernel)
+    return node.beside(Attended.of(expr)) if isinstance(node, MinimumNode) else node
 
 
 @lru_cache(maxsize=512)

@@ -14,6 +14,7 @@ from sympy import Add, Expr, S, Symbol, cancel, expand, sign
 
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
+from symslr.evaluation.minima.features import Attended
 from symslr.evaluation.minima.series import SETTLED, SHAPES, USEFUL, series, settled
 from symslr.evaluation.numbers.exponent import exponential
 from symslr.expression.value import Kind, Value
@@ -57,6 +58,7 @@ class Far:
 
     Attributes:
         may_be_met: whether meshes may reach it, as under an exponential kernel, and are tried first.
+        met: the size from which on tokens meet all that the kernel does; a series has no value nearer by.
     """
 
     symbol: Symbol
@@ -67,17 +69,30 @@ class Far:
     name: str
     decays: tuple[int, ...]
     may_be_met: bool = False
+    met: float = 0.0
+
+    @property
+    def sizes(self) -> Any:
+        """Sizes of the values for a series, beyond all that the kernel does: before, it is constant, and so is the series."""
+        return SIZES * max(1.0, self.met / SIZES[0])
 
     def nearer(self, size: float) -> Expr:
         """The parameter's value at another size."""
         return exact((self.sign * (exact(size) / self.unit) ** (1 / self.power)).evalf(20))
 
 
-def far_scale(scale: Expr, attention: Attention) -> Far | None:
-    """The scale of a key, if it is that large; an offset is a token at 0, beside which an exponential kernel is steep, too."""
+def far_scale(scale: Expr, task: Task, attention: Attention, values: Mapping[Any, object]) -> Far | None:
+    """The scale of a key, if it is that large; an offset is a token at 0, beside which an exponential kernel is steep, too.
+
+    Meshes are tried first for a kernel that changes so far out that values nearer by do not see it, too.
+    """
     size = float(abs(scale))
+    if size < FAR_SCALE:
+        return None
+    attended = Attended((attention.kernel,), task.law.base)
+    met = attended.met(_numbers(attention.kernel + task.law.base.density, values))
     is_one = exponential(attention.kernel, x) is not None and attention.offset == 0
-    return Far(a, sign(scale), size, S.One, S.One, "the scale", (0,), is_one) if size >= FAR_SCALE else None
+    return Far(a, sign(scale), size, S.One, S.One, "the scale", (0,), is_one or met > SIZES[0], met)
 
 
 @lru_cache(maxsize=512)
@@ -192,8 +207,12 @@ def far_or_near(
     if far.may_be_met:
         try:
             return near()
-        except CannotEvaluate:
-            pass
+        except CannotEvaluate as reason:
+            if not far.sizes[-1] < far.size:
+                raise CannotEvaluate(
+                    f"{reason}; a series in 1/{far.name} has no values to go by, as the kernel changes so far out that "
+                    f"{far.name} meets it from about {far.met:.2g} on"
+                ) from reason
 
     def fit(found: list[Answers]) -> tuple[Answers, float, float]:
         answers = {name: _continued(far, [own[name] for own in found]) for name in found[0]}
@@ -202,7 +221,7 @@ def far_or_near(
     try:
         each, enough = (None, SETTLED) if digits is None else (digits + SPARE, 0.1 ** (digits + 1))
         useful = max(USEFUL, enough)
-        answers = settled(SIZES, lambda size: compute(far.nearer(float(size)), each), fit, enough, useful)
+        answers = settled(far.sizes, lambda size: compute(far.nearer(float(size)), each), fit, enough, useful)
     except CannotEvaluate:
         return near()
     known = answers[RISK].digits
@@ -218,7 +237,7 @@ def far_or_near(
 
 def _continued(far: Far, values: list[Value]) -> Value:
     """The series of least error at the parameter's size."""
-    sizes = SIZES[: len(values)]
+    sizes = far.sizes[: len(values)]
     numbers, errors = (np.array([float(part) for part in own]) for own in zip(*((v.value, v.error) for v in values)))
     if not np.all(np.isfinite(numbers + errors)):
         raise CannotEvaluate(f"a place at infinity has no series in {far.name}")

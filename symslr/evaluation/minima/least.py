@@ -359,7 +359,7 @@ def risk_at(
             return {RISK: risk_at(own, attention, here, known)}
         return {RISK: evaluate(risk, known, wanted, "numpy" if is_near else backend)}
 
-    far = far_scale(scale, attention) or far_signal(task, values)
+    far = far_scale(scale, task, attention, values) or far_signal(task, values)
     return _answered(answers, task, attention, values, digits, backend, far)[RISK]
 
 

@@ -24,6 +24,7 @@ from symslr.evaluation.engine import (
     symbols_of,
     tolerance_of,
 )
+from symslr.evaluation.minima.features import Attended
 from symslr.evaluation.multiprecision import minimum_multiprecision
 from symslr.evaluation.nodes.minimum import MinimumNode
 from symslr.evaluation.nodes.node import Context, Pair
@@ -70,7 +71,7 @@ def minimise(
     check_admitted(expr, inputs)
     check_means_exist(expr, inputs.given, moving)
     said = unheld(expr, {**one_point(inputs), **dict.fromkeys(moving, PLACE)})
-    node = MinimumNode(plan(expr), moving)
+    node = MinimumNode(plan(expr), moving, Attended.of(expr))
     limits = dict(bounds or {})
     if inputs.arrays:
         return _along(node, inputs, tolerance_of(min(wanted, FLOAT_DIGITS)), limits, clock)

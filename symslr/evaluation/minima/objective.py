@@ -36,6 +36,7 @@ class Objective:
 
     Attributes:
         seen: (the most that a value in float64 may be, its place), of all that were computed, to whatever tolerance.
+        met: the size of the one variable at which the farthest feature of a kernel is met; 0 where there is none.
     """
 
     node: Node
@@ -43,6 +44,7 @@ class Objective:
     context: Context
     scope: Mapping[Symbol, Pair]
     seen: list[tuple[float, list[float]]] = field(default_factory=list, compare=False)
+    met: float = 0.0
 
     @property
     def is_float(self) -> bool:

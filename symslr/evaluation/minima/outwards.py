@@ -20,6 +20,8 @@ the more the further out they lie. A fall at the end of the scan is followed at 
 ASKED, FARTHEST = 4, 8
 """Steps outwards: from where on the series is asked, and beyond which a function that falls little is taken to have a limit.
 One that still falls much is followed on: a kernel of x/1000 has its minimum a thousand times as far out."""
+PAST = 3
+"""Steps that a scan goes on beyond the first one at which the farthest feature of a kernel is met: five times as far out."""
 HALVED = 0.7
 """Ratio of the falls at two steps below which they follow 1/a, where it would be 1/1.75."""
 FLAT = 1e-2
@@ -28,6 +30,29 @@ ENOUGH = 100.0
 """Error with which such a series is taken, in units of the tolerance; it is the error of the result."""
 POOR = 1e-2
 """Relative error with which a limit is taken where there is nothing else: two digits are better than no answer."""
+FURTHEST = 1e6
+"""Scales up to which a scan goes to meet a feature of the kernel."""
+
+
+def first_step(objective: Objective) -> int:
+    """The first step outwards beyond which no feature of the kernel is to be met: 0, the least, where a scan meets all of them.
+
+    Before it a kernel that changes far out is constant, and a series through such values would be a constant, too.
+    """
+    if not SCALES[1] < objective.met <= FURTHEST:
+        return 0
+    return int(np.ceil(np.log(objective.met / NEARER) / np.log(OUTWARDS)))
+
+
+def far_points(objective: Objective, low: float, high: float) -> Any:
+    """The places of a scan beyond the usual ones, on the open sides of an interval; none where features lie nearer by."""
+    first = first_step(objective)
+    if first == 0:
+        return np.array([])
+    steps = np.arange(2, first + PAST + 1)
+    sides = [side for side, end in ((-1.0, low), (1.0, high)) if np.isinf(end)]
+    points = np.concatenate([np.array([]), *(side * NEARER * OUTWARDS**steps for side in sides)])
+    return points[(points >= low) & (points <= high)]
 
 
 def followed(objective: Objective, points: Any, values: Any, end: int, edge: float) -> tuple[Any, Any, Limit | None]:
@@ -35,17 +60,18 @@ def followed(objective: Objective, points: Any, values: Any, end: int, edge: flo
 
     Values that only the series tells apart, as those of softplus at L = 100, nu = 10 from 20 to 200, look level to a scan.
     """
-    sharp, side = _far(objective), float(np.sign(points[end]))
-    if not (_falls(values, end, edge) and np.isfinite(first := sharp.number([side * NEARER * OUTWARDS]))):
+    sharp, side, start = _far(objective), float(np.sign(points[end])), first_step(objective)
+    if not (_falls(values, end, edge) and np.isfinite(near := sharp.number([side * NEARER * OUTWARDS]))):
         return points, values, None
-    points[end], values[end] = side * NEARER * OUTWARDS, first
-    for step in itertools.count(2):
+    if start == 0:
+        points[end], values[end] = side * NEARER * OUTWARDS, near
+    for step in itertools.count(start + PAST + 1 if start else 2):
         place, where = side * NEARER * OUTWARDS**step, 0 if end == 0 else len(points)
         points, values = np.insert(points, where, place), np.insert(values, where, sharp.number([place]))
-        beyond = outwards(objective, side, step) if step >= ASKED and np.isfinite(values[end]) else None
+        beyond = outwards(objective, side, step) if step >= start + ASKED and np.isfinite(values[end]) else None
         if beyond is not None:
             values[end] = np.inf
-        if beyond is not None or not _falls(values, end, edge) or (step > FARTHEST and _settles(values, end)):
+        if beyond is not None or not _falls(values, end, edge) or (step > start + FARTHEST and _settles(values, end)):
             return points, values, beyond
     raise AssertionError("a fall without end")
 
@@ -55,12 +81,14 @@ def _far(objective: Objective) -> Objective:
     return objective.rough(max(FINE, float(objective.context.tolerance) / 10))
 
 
-def outwards(objective: Objective, side: float, last: int = SPAN - 1) -> Limit | None:
+def outwards(objective: Objective, side: float, last: int | None = None) -> Limit | None:
     """The least value beyond the scan on one side, where a series through values up to the last step outwards gives it."""
-    wanted, first = max(FINE, float(objective.context.tolerance)), max(last - SPAN, 0)
-    start, useful = side * NEARER * OUTWARDS**first, max(USEFUL, wanted / 2.0)
+    start = first_step(objective)
+    last = start + SPAN - 1 if last is None else last
+    wanted, first = max(FINE, float(objective.context.tolerance)), max(last - SPAN, start)
+    place, useful = side * NEARER * OUTWARDS**first, max(USEFUL, wanted / 2.0)
     try:
-        found = limit(_far(objective), start, OUTWARDS, ENOUGH / 3 * wanted, last - first, useful)
+        found = limit(_far(objective), place, OUTWARDS, ENOUGH / 3 * wanted, last - first, useful)
     except CannotEvaluate:
         return None
     return found if found.error <= ENOUGH * wanted * abs(found.value) else None
@@ -74,7 +102,8 @@ def beyond_edge(objective: Objective, points: Any, values: Any, i: int) -> Limit
     """
     open_ends = [k for k in (i - 1, i + 1) if not (0 <= k < len(points) and np.isfinite(values[k]))]
     to_zero = all(0 <= k < len(points) and abs(points[k]) < abs(points[i]) for k in open_ends)
-    start, factor = (points[i], 0.5) if to_zero else (points[i] / OUTWARDS**SPAN, OUTWARDS)
+    back = SPAN if first_step(objective) == 0 else PAST
+    start, factor = (points[i], 0.5) if to_zero else (points[i] / OUTWARDS**back, OUTWARDS)
     try:
         return limit(_far(objective), float(start), factor, useful=POOR)
     except CannotEvaluate as fault:

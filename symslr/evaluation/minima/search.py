@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
-from symslr.evaluation.minima.local import Least, polished
+from symslr.evaluation.minima.local import Least, bracketed, polished
 from symslr.evaluation.minima.objective import Objective
-from symslr.evaluation.minima.outwards import SCALES, beyond_edge, followed, outwards
+from symslr.evaluation.minima.outwards import SCALES, beyond_edge, far_points, followed, outwards
 from symslr.evaluation.minima.series import Limit, limit
+from symslr.evaluation.minima.unseen import all_looked_at, all_reached, unknown, why
 from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
 
 ROUGH = 1e-4
@@ -56,22 +57,27 @@ class Continuation:
                 if result is not None and all(
                     abs(float(x) - old) <= 0.4 * abs(old) + 0.05 for (x, _), old in zip(result[2], last)
                 ):
-                    return self.join(result, intervals)
+                    return self.join(objective, result, intervals)
         beyond = outwards(objective, self.side) if self.side else None
-        return None if beyond is None or abs(beyond.place) <= SCALES[1] else _taken(objective, beyond)
+        return None if beyond is None or abs(beyond.place) <= _edge(objective) else _taken(objective, beyond)
 
-    def join(self, result: Least, intervals: list[tuple[float, float]]) -> Least:
+    def join(self, objective: Objective, result: Least, intervals: list[tuple[float, float]]) -> Least:
         """The next point starts from this one; on the series where this lies so far out that values are dear."""
         place = [float(x) for x, _ in result[2]]
-        is_far = len(place) == 1 and np.isinf(intervals[0]).all() and abs(place[0]) > 2 * SCALES[1]
+        is_far = len(place) == 1 and np.isinf(intervals[0]).all() and abs(place[0]) > 2 * _edge(objective)
         self.side = float(np.sign(place[0])) if is_far else 0.0
         self.places = [] if is_far else [*self.places[-1:], place]
         return result
 
-    def begin(self, result: Least, intervals: list[tuple[float, float]]) -> Least:
+    def begin(self, objective: Objective, result: Least, intervals: list[tuple[float, float]]) -> Least:
         """A place found by a whole search."""
         self.since_search = 0
-        return self.join(result, intervals)
+        return self.join(objective, result, intervals)
+
+
+def _edge(objective: Objective) -> float:
+    """The scale up to which features of the kernel are met."""
+    return max(SCALES[1], objective.met)
 
 
 def least(objective: Objective, intervals: list[tuple[float, float]], known: Continuation | None = None) -> Least:
@@ -89,7 +95,11 @@ def least(objective: Objective, intervals: list[tuple[float, float]], known: Con
     continuation = Continuation() if known is None else known
     with np.errstate(all="ignore"):
         found = continuation.followed(objective, intervals)
-        return continuation.begin(_searched(objective, intervals), intervals) if found is None else found
+        if found is not None:
+            return found
+        found = _searched(objective, intervals)
+        all_reached(objective, intervals, found)
+        return continuation.begin(objective, found, intervals)
 
 
 def _searched(objective: Objective, intervals: list[tuple[float, float]]) -> Least:
@@ -98,7 +108,7 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]]) -> Lea
     Raises:
         CannotEvaluate: as ``least``.
     """
-    found = _from_starts(objective, intervals)
+    found = _or_zero(objective, intervals, _from_starts(objective, intervals))
     for _ in range(STARTS):
         lower = _met_below(objective, intervals, float(found[0]) - float(found[1]))
         if lower is None:
@@ -106,8 +116,26 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]]) -> Lea
         try:
             found = refined(objective, lower)
         except CannotEvaluate as reason:
-            raise _unknown(objective, lower, reason, "LOW:HIGH") from reason
+            raise unknown(objective, lower, reason, "LOW:HIGH") from reason
     raise OutOfDigits("the minimum could not be refined: lower values lie beside it")
+
+
+def _or_zero(objective: Objective, intervals: list[tuple[float, float]], found: Least) -> Least:
+    """The value at 0 where that is lower than one found beside it, as where a kink lies at 0: no steps from beside it end there."""
+    at = found[2][0][0]
+    if len(intervals) > 1 or not (0 < abs(at) < SCALES[0] and intervals[0][0] < 0 < intervals[0][1]):
+        return found
+    zero = objective.context.arithmetic.number(0)
+    try:
+        value, error = objective.pair([zero])
+        if not value + error < found[0] - found[1]:
+            return found
+        beside = [objective.pair([side * at / 2]) for side in (-1, 1)]
+    except (CannotEvaluate, ArithmeticError):
+        return found
+    if all(own - doubt > value + error for own, doubt in beside):
+        return value, error, [(zero, abs(at) / 2)]
+    return bracketed(objective, 0.0)
 
 
 def _met_below(objective: Objective, intervals: list[tuple[float, float]], least: float) -> list[float] | None:
@@ -170,9 +198,9 @@ def _taken(objective: Objective, found: Limit) -> Least:
 def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list[float] | Limit:
     """A place near the least value, or what the function falls to."""
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
-    points = _scan(*interval, POINTS[1])
+    points = np.unique(np.concatenate([_scan(*interval, POINTS[1]), far_points(objective, *interval)]))
     values = _told_apart(rough, fine, points)
-    _all_looked_at(fine, [[x] for x in points], values)
+    all_looked_at(fine, [[x] for x in points], values)
     points, values = _to_the_edge(rough, points, values)
     found: list[tuple[float, list[float] | Limit]] = []
     for end in (0, -1):
@@ -198,7 +226,7 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         found.append((reached.value, reached))
     if not found:
         raise CannotEvaluate(
-            f"the function to minimise has no finite value on the scan{_why(fine, [float(points[-1])])}"
+            f"the function to minimise has no finite value on the scan{why(fine, [float(points[-1])])}"
         )
     lowest = min(found, key=lambda one: one[0])[1]
     if isinstance(lowest, list) and lowest[0] < 0 and -lowest[0] <= interval[1]:
@@ -206,34 +234,6 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         if mirrored - here <= FINE * abs(here):  # of an even function the positive place
             return [-lowest[0]]
     return lowest
-
-
-def _all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
-    """Nothing, where the function is known at every place of a scan, or has no value there.
-
-    log(1 + e^x) + e^(40 x - 800) is softplus at small scales, and nearly selects the largest token at large ones.
-
-    Raises:
-        CannotEvaluate: where a value is too dear: it may be the least.
-    """
-    found = np.isfinite(values)
-    for k in np.flatnonzero(~found):
-        reason = objective.too_dear(places[k])
-        if not reason:
-            continue
-        known = sorted({place[0] for place, own in zip(places, found) if own})
-        raise _unknown(
-            objective, places[k], reason, f"{known[1]:.3g}:{known[-2]:.3g}" if len(known) > 2 else "LOW:HIGH"
-        )
-
-
-def _unknown(objective: Objective, place: Any, reason: object, parts: str) -> CannotEvaluate:
-    """What is said where the function has no value at a place that may be the lowest."""
-    at = ", ".join(f"{symbol} = {x:.3g}" for symbol, x in zip(objective.variables, place))
-    return CannotEvaluate(
-        f"the least value is not known, as there is none at {at} ({reason}); give bounds within which there are "
-        f"(--bounds {objective.variables[0]}:{parts} on the command line)"
-    )
 
 
 def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
@@ -304,7 +304,7 @@ def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -
     axes = [_scan(*interval, POINTS[2]) for interval in intervals]
     places = list(itertools.product(*axes))
     values = np.array([rough.number(place) for place in places])
-    _all_looked_at(fine, places, values)
+    all_looked_at(fine, places, values)
     values = values.reshape([len(x) for x in axes])
     # A risk of 1e-50 is level to any tolerance of its own; its logarithm is not.
     is_positive = bool(np.min(values) > 0.0)
@@ -367,15 +367,6 @@ def _local_minima(values: Any) -> list[tuple[int, ...]]:
         if np.isfinite(values[index]) and values[index] <= np.min(block):
             found.append(index)
     return sorted(found, key=lambda i: values[i])[:STARTS]
-
-
-def _why(objective: Objective, place: list[float]) -> str:
-    """What is said where there is no value."""
-    try:
-        objective.pair(place)
-    except (CannotEvaluate, ArithmeticError) as fault:
-        return f" ({fault})"
-    return ""
 
 
 def _to_the_edge(rough: Objective, points: Any, values: Any) -> tuple[Any, Any]:

@@ -1,0 +1,163 @@
+"""How far out a kernel changes, and the scale from which on tokens meet that place."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sympy import (
+    Abs,
+    Basic,
+    Expr,
+    Heaviside,
+    Max,
+    Min,
+    Piecewise,
+    Poly,
+    PolynomialError,
+    Symbol,
+    exp,
+    expand_log,
+    log,
+    sign,
+)
+from sympy.core.function import Function
+from sympy.functions.elementary.trigonometric import TrigonometricFunction
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.numbers.arithmetic import FLOAT
+from symslr.evaluation.quadrature.breakpoints import breakpoint_equations
+from symslr.evaluation.quadrature.scan import scan
+from symslr.evaluation.quadrature.token_mesh import changes_of_sign
+from symslr.expression.folded import Activation
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import x
+
+FARTHEST = 1e12
+"""Places at which terms of a sum are as large as each other are looked for up to here; zeros of polynomials have no bound."""
+BESIDE = 0.01
+"""How far beside such a place, in its inverse hyperbolic sine, the signs are held against each other."""
+DEPTH = 30.0
+"""Nats below the peak of a token's density up to which it is scanned."""
+
+
+@dataclass(frozen=True)
+class Attended:
+    """What says from which scale on tokens reach all that a kernel does: the kernels in x, and the law of a token."""
+
+    kernels: tuple[Expr, ...] = ()
+    base: ScalarLaw = STANDARD_NORMAL
+
+    @classmethod
+    def of(cls, expr: Expr) -> Attended:
+        """What an expression in attentions holds; nothing where it has none."""
+        kernels = {node.kernel: None for node in sorted(expr.atoms(Activation), key=str)}
+        laws = {law.base for law in expr.atoms(SequenceLaw)}
+        return cls(tuple(kernels), min(laws, key=str, default=STANDARD_NORMAL))
+
+    def met(self, numbers: Mapping[Symbol, Any]) -> float:
+        """The scale a at which a token of usual size stands at the farthest feature of a kernel: a |x| is that place.
+
+        Args:
+            numbers: the parameters of the kernels and of the law; what depends on others counts as near 0.
+        """
+        own = {s: numbers[s] for s in self._parameters if s in numbers}
+        return _met(self, tuple(sorted(own.items(), key=str)))
+
+    @property
+    def _parameters(self) -> set[Symbol]:
+        return {s for part in (*self.kernels, self.base) for s in part.free_symbols} - {x}
+
+
+NOTHING = Attended()
+"""Of an expression without attentions."""
+
+
+@lru_cache(maxsize=512)
+def _met(attended: Attended, numbers: tuple[tuple[Symbol, Any], ...]) -> float:
+    farthest = max((farthest_feature(kernel.subs(numbers)) for kernel in attended.kernels), default=0.0)
+    return farthest / usual_size(attended.base.func(*(part.subs(numbers) for part in attended.base.args)))
+
+
+@lru_cache(maxsize=512)
+def usual_size(law: ScalarLaw) -> float:
+    """|x| of a token: the place of the peak of its density, or half its width; 1 where parameters of it have no number."""
+    if law.free_symbols:
+        return 1.0
+    density = FLOAT.compile((x,), [expand_log(log(law.density), force=True)])
+
+    def logarithm(place: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return np.broadcast_to(np.asarray(density(place)[0], dtype=float), np.shape(place))
+
+    try:
+        window = scan(logarithm, float(law.lower), float(law.upper), DEPTH)
+    except CannotEvaluate:
+        window = None
+    return 1.0 if window is None else max(abs(window.peak), window.width / 2.0)
+
+
+@lru_cache(maxsize=512)
+def farthest_feature(kernel: Expr) -> float:
+    """The largest |x| at which a kernel has a kink, a jump or a bend; 0 where it has none, or has parameters without numbers.
+
+    Those are the zeros, real or not, of its polynomials and of their slopes, the places where what a function is taken of is 1 in
+    size, and the places where two terms of a sum are as large as each other: 900 for tanh(x - 900) and for log(1 + e^(x - 900)),
+    1000 for e^(x/1000) and for 1 + |x|/1000.
+    """
+    if kernel.free_symbols != {x}:
+        return 0.0
+    places = itertools.chain.from_iterable(_zeros(equation) for equation in dict.fromkeys(_equations(kernel)))
+    return max((abs(place) for place in places if np.isfinite(place)), default=0.0)
+
+
+def _equations(kernel: Expr) -> Iterator[Expr]:
+    """Expressions in x that vanish where a kernel changes."""
+    yield from breakpoint_equations(kernel, x)
+    for node in _outermost_polynomials(kernel):
+        yield node
+        yield node.diff(x)
+    for node in kernel.atoms(Function) - kernel.atoms(Abs, sign, Heaviside, Max, Min, Piecewise):
+        inner = node.exp if isinstance(node, exp) else node.args[0]
+        if isinstance(inner, Expr) and inner.has(x):
+            yield from (inner - 1, inner + 1)
+    for total in kernel.atoms(Basic):
+        if total.is_Add and total.has(x) and not total.is_polynomial(x):
+            for p, q in itertools.combinations(total.args, 2):
+                yield from (p - q, p + q)
+
+
+def _outermost_polynomials(expr: Basic) -> Iterator[Expr]:
+    """The parts of an expression that are polynomials in x, and part of no other."""
+    if not expr.has(x):
+        return
+    if isinstance(expr, Expr) and expr.is_polynomial(x):
+        yield expr
+        return
+    for part in expr.args:
+        yield from _outermost_polynomials(part)
+
+
+def _zeros(equation: Expr) -> Iterable[complex]:
+    """Those of a polynomial, and of another expression those on the line at which it changes its sign; none of one that turns for
+    ever, as cos(x) does."""
+    if not equation.has(x) or equation.has(TrigonometricFunction):
+        return []
+    try:
+        if equation.is_polynomial(x):
+            return [complex(zero) for zero in np.roots([float(own) for own in Poly(equation, x).all_coeffs()])]
+        compiled, far = FLOAT.compile((x,), [equation]), float(np.arcsinh(FARTHEST))
+
+        def at(place: Any) -> Any:
+            return np.real(compiled(np.sinh(place))[0])
+
+        with np.errstate(all="ignore"):  # where e^x has left float64 it is 0, and has no zero
+            found = [u for u in changes_of_sign(at, -far, far) if at(np.array([u - BESIDE, u + BESIDE])).prod() < 0.0]
+        return [complex(np.sinh(place)) for place in found]
+    except (PolynomialError, CannotEvaluate, ArithmeticError, TypeError, ValueError):
+        return []

@@ -1,0 +1,141 @@
+"""Kernels that change far out: scales beyond the usual ones, held against Gauss-Legendre sums over two tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from sympy import Abs, Expr, Integer, Max, Rational, erf, exp, log, sign
+
+from symslr.evaluation import least_risk, minimise, risk_at
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.minima.features import Attended, farthest_feature, usual_size
+from symslr.model.attention import Attention
+from symslr.model.catalogue import SpikedSLR
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw, normal
+from symslr.model.symbols import a, x
+from symslr.model.task import Task
+from symslr.theory import population_risk
+
+TASK = SpikedSLR(nu=2, length=2, noise=0)
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
+
+
+def by_sums(kappa: Callable[[Any], Any], scale: float, centre: float, *, is_normalised: bool = True) -> float:
+    """1 - M^2/Q with M = E A_1 and Q = E A_1^2 + E A_2^2, at keys x_1 ~ N(sqrt(2), 1) and x_2 ~ N(0, 1); for scales above 0."""
+    near = (centre + np.outer([-1.0, 1.0], 2.0 ** np.arange(-3, 12)).ravel()) / scale
+    cuts = np.unique(np.concatenate([near[(near > -9) & (near < 11)], [centre / scale], np.linspace(-9, 11, 41)]))
+    cuts, half = cuts[:-1], np.diff(cuts)[:, None] / 2
+    places, steps = (cuts[:, None] + half * (1 + NODES)).ravel(), (half * WEIGHTS).ravel()
+    kernel = kappa(scale * places)
+    first, second = (steps * np.exp(-((places - mean) ** 2) / 2) / np.sqrt(2 * np.pi) for mean in (np.sqrt(2), 0.0))
+    if not is_normalised:
+        return float(1 - (first @ kernel) ** 2 / (first @ kernel**2 + second @ kernel**2))
+    share = kernel[:, None] / (kernel[:, None] + kernel[None, :])
+    hit, square = first @ share @ second, first @ (share**2 + (1 - share) ** 2) @ second
+    return float(1 - hit**2 / square)
+
+
+CASES = [
+    (3 + 2 * sign(x - 640), lambda y: 3 + 2 * np.sign(y - 640), 640),
+    (1 + 30 / (1 + (x - 800) ** 2), lambda y: 1 + 30 / (1 + (y - 800) ** 2), 800),
+    (Rational(1, 50) + exp(-((x - 1100) ** 2) / 9), lambda y: 0.02 + np.exp(-((y - 1100) ** 2) / 9), 1100),
+]
+
+
+@pytest.mark.parametrize("normaliser", ["sum", None], ids=["sum", "none"])
+@pytest.mark.parametrize(("kernel", "kappa", "centre"), CASES, ids=["step", "Lorentz", "bump"])
+def test_the_risk_at_a_large_scale_sees_what_the_kernel_does_far_out(
+    kernel: Expr, kappa: Callable[[Any], Any], centre: float, normaliser: str | None
+) -> None:
+    """At half the scales a series through their values would see a constant, with an error of 1e-14."""
+    found = risk_at(TASK, Attention(kernel, normaliser=normaliser), Integer(430), {})
+    assert (
+        abs(float(found) - by_sums(kappa, 430, centre, is_normalised=normaliser == "sum")) <= float(found.error) + 1e-11
+    )
+
+
+@pytest.mark.parametrize(("kernel", "kappa", "centre"), CASES, ids=["step", "Lorentz", "bump"])
+def test_the_best_scale_far_out_is_found(kernel: Expr, kappa: Callable[[Any], Any], centre: float) -> None:
+    value, places = least_risk(TASK, Attention(kernel), {})
+    coarse = min(np.geomspace(0.1 * centre, 40.0 * centre, 61), key=lambda scale: by_sums(kappa, scale, centre))
+    one = minimize_scalar(
+        lambda scale: by_sums(kappa, scale, centre),
+        bounds=(coarse / 1.2, coarse * 1.2),
+        method="bounded",
+        options={"xatol": 1e-3},
+    )
+    assert abs(float(value) - one.fun) <= float(value.error) + 1e-9
+    assert abs(float(places["a"]) / one.x - 1) < 1e-3
+
+
+def test_what_is_approached_beyond_a_kink_far_out() -> None:
+    """As a grows 1 + max(a x - 700, 0) tends to max(x, 0), from above as 1/a."""
+    value, places = least_risk(TASK, Attention(1 + Max(x - 700, 0)), {})
+    far_out = by_sums(lambda y: 1 + np.maximum(y - 700, 0), 1e10, 700)
+    assert abs(float(value) - far_out) <= float(value.error) + 1e-8
+    assert value.error < 1e-5
+    assert float(places["a"]) == np.inf
+
+
+def test_a_kernel_turned_round_has_its_best_scale_below_zero_or_above() -> None:
+    """sign(x + 640) falls short of nothing on the other side: the risk at -a is that of the kernel turned round at a."""
+    right, left = (least_risk(TASK, Attention(3 + 2 * side * sign(x - side * 640)), {}) for side in (1, -1))
+    assert abs(float(right[0]) - float(left[0])) <= float(right[0].error) + float(left[0].error)
+    assert abs(float(right[1]["a"]) + float(left[1]["a"])) < 1e-2
+
+
+def test_what_no_scale_of_the_search_meets_is_refused() -> None:
+    with pytest.raises(CannotEvaluate, match="changes so far out") as fault:
+        minimise(population_risk(TASK, Attention(2 + sign(x - 10**8))), [a])
+    assert "\n" not in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "place"),
+    [
+        (2 + sign(x - 77), 77),
+        (3 + erf(2 * x - 500), 250.5),
+        (exp(-Abs(x + 300)), 300),
+        (log(1 + exp(x - 400)), 401),
+        (1 + exp(x) / 10**100, 100 * np.log(10)),
+        (1 / (1 + (x - 60) ** 2), np.hypot(60, 1)),
+        (1 + x / 1000, 1000),
+        (Max(x - 5, 2 * x - 90), 85),
+    ],
+)
+def test_the_farthest_feature(kernel: Expr, place: float) -> None:
+    assert abs(farthest_feature(kernel) / place - 1) < 1e-9
+
+
+def test_usual_kernels_change_nearby() -> None:
+    usual = [log(1 + exp(x)), 1 + x**4, 1 / (1 + exp(-x)), erf(x) + Rational(3, 2), exp(-Abs(x)), 1 + x**2, exp(x)]
+    assert max(map(farthest_feature, usual)) < 10
+
+
+def test_the_size_of_a_token() -> None:
+    assert 1 < usual_size(STANDARD_NORMAL) < 3
+    assert abs(usual_size(normal(100, Rational(1, 10**4))) / 100 - 1) < 0.01
+    assert 0.2 < usual_size(ScalarLaw(Integer(1), 0, 1)) <= 1
+    small = Attended((2 + sign(x - 77),), normal(0, Rational(1, 10**4)))
+    assert abs(small.met({}) / Attended(small.kernels).met({}) / 100 - 1) < 0.1
+
+
+def test_the_least_risk_scales_with_the_kernel() -> None:
+    """kappa(x/1000) at 1000 a is kappa(x) at a; by a series through scales before 1000 the former was 0.35 at -oo."""
+    (near, at), (far_out, place) = (least_risk(TASK, Attention(1 + Abs(x) / size), {}) for size in (1, 1000))
+    assert abs(float(near) - float(far_out)) <= float(near.error) + float(far_out.error) < 1e-10
+    assert abs(float(place["a"]) / float(at["a"]) / 1000 - 1) < 1e-4
+
+
+def test_the_least_risk_at_a_kink_of_the_scale() -> None:
+    """At a = 0 all weights are 1/2, whatever the tokens; the risk rises as |a| beside it, as E|x| of the two laws differ."""
+    own, others = (ScalarLaw(exp(mean - x) / (1 + exp(mean - x)) ** 2) for mean in (1, 0))
+    value, places = least_risk(
+        Task.from_token_laws(own, others, length=2, noise=0), Attention(exp(-Abs(x))), {}, digits=10
+    )
+    assert abs(float(value) - 0.5) <= float(value.error) < 1e-11
+    assert abs(float(places["a"])) <= float(places["a"].error)
