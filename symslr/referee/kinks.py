@@ -35,13 +35,22 @@ MOST_PEAKS = 16
 
 
 def scalar_breaks(self: Interpreter, nodes: Iterable[Expr], variable: Basic, scope: Scope) -> tuple[Fraction, ...]:
-    """Zeros, along ``variable``, of what decides the branches of the kinked functions in these nodes."""
+    """Zeros, along ``variable``, of what decides the branches of the kinked functions in these nodes, and their sharp turns."""
     found: set[Fraction] = set()
     for node in nodes:
+        for part in _along_alone(node, variable):
+            found |= _sharp_turns(self, part, variable, scope)
         for decider in _deciders(node):
             if variable in decider.free_symbols:
                 found |= _zeros(self, decider, variable, scope)
     return tuple(sorted(found))
+
+
+@lru_cache(maxsize=1024)
+def _along_alone(node: Expr, variable: Basic) -> tuple[Expr, ...]:
+    """Functions and powers of a variable in which nothing is summed or integrated."""
+    parts = node.atoms(Function, Pow)
+    return tuple(p for p in parts if variable in p.free_symbols and not p.has(Sum, Integral, Expectation, Indexed))
 
 
 def token_breaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> tuple[Fraction, ...]:
@@ -166,7 +175,7 @@ def _peaks(self: Interpreter, part: Expr, variable: Basic, scope: Scope) -> set[
         return set()
     moves = np.diff(heights)
     moves = np.sign(moves) * (np.abs(moves) > ROUNDED * np.abs(heights[1:]))
-    found = _sharp_turns(self, part, variable, scope, values)
+    found = _sharp_turns(self, part, variable, scope)
     for i in 1 + np.flatnonzero(moves[1:] * moves[:-1] < 0):
         near = np.abs(LOOKED_AT - LOOKED_AT[i]) <= NARROW
         away = np.abs(heights - heights[i])
@@ -175,20 +184,34 @@ def _peaks(self: Interpreter, part: Expr, variable: Basic, scope: Scope) -> set[
     return found if len(found) <= MOST_PEAKS else set()
 
 
+def _zeros_anywhere(self: Interpreter, equation: Expr, variable: Basic, scope: Scope) -> set[Fraction]:
+    """Sign changes as ``_zeros``; of what is linear, however far out."""
+    values = None if variable in _slope(equation, variable).free_symbols else _along(self, equation, variable, scope)
+    if values is None:
+        return _zeros(self, equation, variable, scope)
+    first, second = (float(value) for value in values(np.array([0.0, 1.0])))
+    return {_tidy(first / (first - second))} if np.isfinite(first - second) and first != second else set()
+
+
 @lru_cache(maxsize=1024)
 def _slope(part: Expr, variable: Basic) -> Expr:
     return part.diff(variable)
 
 
-def _sharp_turns(
-    self: Interpreter, part: Expr, variable: Basic, scope: Scope, values: Callable[[np.ndarray], np.ndarray]
-) -> set[Fraction]:
-    """Where the argument of a part turns and the part falls off nearer to it than a grid shows, as e^(-10^8 (x - 1)^2) does."""
+def _sharp_turns(self: Interpreter, part: Expr, variable: Basic, scope: Scope) -> set[Fraction]:
+    """Where the argument of a part turns, or is 0, and the part moves nearer to that than a grid shows.
+
+    So do e^(-10^8 (x - 1)^2) and tanh(10^8 (x - 1)) at 1.
+    """
     inside = part.args[-1] if isinstance(part, Function) else part.args[0]
     if inside == variable or inside.has(*KINKED):
         return set()
+    equations = [own for own in (inside, _slope(inside, variable)) if variable in own.free_symbols]
+    values = _along(self, part, variable, scope)
+    if values is None:
+        return set()
     found = set()
-    for turn in _zeros(self, _slope(inside, variable), variable, scope):
+    for turn in set[Fraction]().union(*(_zeros_anywhere(self, own, variable, scope) for own in equations)):
         with np.errstate(all="ignore"):
             top, *around = np.asarray(values(float(turn) + NARROW * np.array([0.0, -4.0, -1.0, 1.0, 4.0])), dtype=float)
         away = np.abs(np.array(around) - top)
