@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from mpmath import mp, mpf
 from sympy import Integer
@@ -107,14 +108,29 @@ def test_closed_forms_are_held_against_evaluations_as_they_are(capsys, tmp_path,
     assert "closed form" in str(found["method"])
 
 
+@pytest.mark.parametrize("digits", [None, "20", "30"])
 @pytest.mark.parametrize("command", ["bayes", "optimal"])
-def test_digits_that_nobody_asked_for_are_those_that_there_are(capsys, tmp_path, command) -> None:
-    """p1/p0 = 3 (2x - 1)^2 on (0, 1) vanishes at a token, and only float64 has the number, (3/2) (1 - pi/4)."""
+def test_a_density_that_vanishes_within_has_digits(capsys, tmp_path, command, digits) -> None:
+    """p1/p0 = 3 (2x - 1)^2 on (0, 1) is 0 at a token; the Bayes risk at L = 2 is (3/2) (1 - pi/4)."""
     model = tmp_path / "valley.toml"
     model.write_text('[task]\nrelevant = "3*(2*x-1)**2"\nothers = "1"\nsupport = [0, 1]\nlength = "2"\nnoise = 0\n')
+    found = answer(capsys, command, "--task", str(model), *(["--digits", digits] if digits else []))
+    number = found if command == "bayes" else found["risk"]
+    with mp.workdps(40):
+        off = abs(mp.mpf(str(number["value"])) - 1.5 * (1 - mp.pi / 4))
+        assert off <= mp.mpf(str(number["error"])) < mp.mpf(10) ** -int(digits or 12)
+
+
+@pytest.mark.parametrize("command", ["bayes", "optimal"])
+def test_digits_that_nobody_asked_for_are_those_that_there_are(capsys, tmp_path, command) -> None:
+    """p1/p0 = 1 + sin(200 pi x) on (0, 1) vanishes at a hundred tokens: float64 has two digits, no other arithmetic any."""
+    model = tmp_path / "waves.toml"
+    model.write_text('[task]\nrelevant = "1+sin(200*pi*x)"\nothers = "1"\nsupport = [0, 1]\nlength = "2"\nnoise = 0\n')
     found = answer(capsys, command, "--task", str(model))
     number = found if command == "bayes" else found["risk"]
-    assert abs(float(number["value"]) - float(1.5 * (1 - mp.pi / 4))) <= float(number["error"]) < 1e-12
+    w = 1 + np.sin(2 * np.pi * (np.arange(2000) + 0.5) / 2000)  # as over one period: E_0[w_1 w_2/(w_1 + w_2)]
+    expected = float(np.mean(w[:, None] * w / (w[:, None] + w)))
+    assert abs(float(number["value"]) - expected) <= float(number["error"]) < 1e-2
     more = ["bayes", "--task", str(model), "--digits", "20"]
     with pytest.raises(SystemExit) as ended:
         main(more)

@@ -204,7 +204,7 @@ def _sharp_turns(self: Interpreter, part: Expr, variable: Basic, scope: Scope) -
     So do e^(-10^8 (x - 1)^2) and tanh(10^8 (x - 1)) at 1.
     """
     inside = part.args[-1] if isinstance(part, Function) else part.args[0]
-    if inside == variable or inside.has(*KINKED):
+    if inside == variable or part.has(*KINKED):
         return set()
     equations = [own for own in (inside, _slope(inside, variable)) if variable in own.free_symbols]
     values = _along(self, part, variable, scope)

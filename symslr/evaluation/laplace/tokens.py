@@ -204,7 +204,8 @@ def hidden(
             values = code.slopes(kernel, np.where(is_token, at, x[len(x) // 2]).ravel(), p)[n].reshape(at.shape)
             return np.where(is_token, values, np.nan)
 
-        found += _unseen(log_kernel, denser, row, step_at)
+        unseen = _unseen(log_kernel, denser, row, step_at)
+        found += [place for place in unseen if all(abs(place - kink) > SAME * width for kink in kinks)]
         cuts = kinks + found
         if cuts:
             bends = _bends(log_kernel, x, row[np.searchsorted(denser, x)], width_at)
@@ -216,11 +217,15 @@ def _unseen(log_kernel: Any, x: Any, row: Any, step_at: Any) -> list[float]:
     """Extrema that nodes beside them, some steps of a rule away, do not show."""
     change = np.diff(row)
     moves = np.sign(change) * (np.abs(change) > SEEN * (1.0 + np.abs(row[1:])))
-    steps = np.flatnonzero(moves)  # beside a narrow top there are places between which nothing moves
+    steps = np.flatnonzero(moves)
     turns = np.flatnonzero(moves[steps[1:]] * moves[steps[:-1]] < 0)
-    if not 0 < len(turns) <= MOST_HIDDEN:
+    before, after = steps[turns], steps[turns + 1]
+    low, high = x[before], x[after + 1]
+    # at a narrow top there are places between which nothing moves; what is flat over a step of a rule is no top
+    is_one = (after == before + 1) | (high - low <= step_at((low + high) / 2))
+    if not 0 < np.count_nonzero(is_one) <= MOST_HIDDEN:
         return []
-    places = _extrema(log_kernel, x[steps[turns]], x[steps[turns + 1] + 1], moves[steps[turns]][:, None])
+    places = _extrema(log_kernel, low[is_one], high[is_one], moves[before[is_one]][:, None])
     far, near, at, close, beyond = log_kernel(places + np.arange(-2.0, 3.0)[:, None] * step_at(places))
     left, right = near - at, close - at
     shown = left * right > 0.0
