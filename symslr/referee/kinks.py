@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from sympy.core.relational import Relational
 from symslr.expression.expectation import Expectation, SequenceExpectation
 from symslr.expression.folded import FOLDED, Activation
 from symslr.model.symbols import chi, x
-from symslr.referee.arithmetic import Floats
+from symslr.referee.arithmetic import CannotReferee, Floats
 from symslr.referee.scope import Frame, Scope
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def scalar_breaks(self: Interpreter, nodes: Iterable[Expr], variable: Basic, sco
     found: set[Fraction] = set()
     for node in nodes:
         for part in _along_alone(node, variable):
-            found |= _sharp_turns(self, part, variable, scope)
+            with suppress(CannotReferee):  # such as the slope of a function of which only the whole is known
+                found |= _sharp_turns(self, part, variable, scope)
         for decider in _deciders(node):
             if variable in decider.free_symbols:
                 found |= _zeros(self, decider, variable, scope)
