@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -29,6 +28,8 @@ LOOKED_AT = np.unique(np.concatenate([np.linspace(-REACH, REACH, 5 * POINTS), -_
 """Where narrow peaks are sought: equal steps, and steps in proportion to the place, as a large scale moves all towards 0."""
 NARROW = 0.1
 """Half the width of a peak that a grid may pass over: it has moved by nine tenths of all that it does around."""
+AROUND = NARROW * np.array([0.0, -4.0, -1.0, 1.0, 4.0])
+"""A place and those at which it is seen whether a part has moved near it."""
 ROUNDED = 1e-12
 """A move of a part, relative to it, that is rounding."""
 MOST_PEAKS = 16
@@ -40,8 +41,7 @@ def scalar_breaks(self: Interpreter, nodes: Iterable[Expr], variable: Basic, sco
     found: set[Fraction] = set()
     for node in nodes:
         for part in _along_alone(node, variable):
-            with suppress(CannotReferee):  # such as the slope of a function of which only the whole is known
-                found |= _sharp_turns(self, part, variable, scope)
+            found |= _sharp_turns(self, part, variable, scope)
         for decider in _deciders(node):
             if variable in decider.free_symbols:
                 found |= _zeros(self, decider, variable, scope)
@@ -212,10 +212,14 @@ def _sharp_turns(self: Interpreter, part: Expr, variable: Basic, scope: Scope) -
     values = _along(self, part, variable, scope)
     if values is None:
         return set()
-    found = set()
-    for turn in set[Fraction]().union(*(_zeros_anywhere(self, own, variable, scope) for own in equations)):
+    found: set[Fraction] = set()
+    try:
+        turns = found.union(*(_zeros_anywhere(self, own, variable, scope) for own in equations))
         with np.errstate(all="ignore"):
-            top, *around = np.asarray(values(float(turn) + NARROW * np.array([0.0, -4.0, -1.0, 1.0, 4.0])), dtype=float)
+            looks = [np.asarray(values(float(turn) + AROUND), dtype=float) for turn in turns]
+    except CannotReferee:  # as of the slope of a kernel that is left open
+        return set()
+    for turn, (top, *around) in zip(turns, looks):
         away = np.abs(np.array(around) - top)
         if np.isfinite(away).all() and away.max() > 0 and away[1:3].min() > 0.9 * away.max():
             found.add(turn)
