@@ -202,6 +202,11 @@ def test_a_bound_takes_the_rest(coefficients: list[int]) -> None:
         assert wide[1] >= narrow[1]
 
 
+def searching(stretch: Any, digits: int) -> Search:
+    """A search in a function that is known, given as a class with the methods of ``Moving``."""
+    return Search(stretch, digits)
+
+
 class Quartic:
     """a^4 - 2 a^2 + 3a/10, whose Taylor models are known, as a stretch of the search."""
 
@@ -241,7 +246,7 @@ def test_the_search_encloses_the_infimum_of_a_function_of_the_fourth_power(
     stretch: type[Quartic], place: float
 ) -> None:
     """-1/4 at +-1, or 1/2 at 0; on both sides of it."""
-    found = Search(stretch, 12).over(-1.5, 1.25, guess=place)  # type: ignore[arg-type]
+    found = searching(stretch, 12).over(-1.5, 1.25, guess=place)
     with ctx.workprec(120):
         assert found.value.contains(-0.25 if place else 0.5)
         assert float(found.value.rad()) < 1e-12
@@ -260,8 +265,8 @@ class Short(Quartic):
 
 def test_a_part_of_a_stretch_that_is_too_long_for_so_many_digits_becomes_its_own() -> None:
     """Regression: parts were halved on the stretch itself, and softplus on max-SLR at L = 2, nu = 3 was refused."""
-    found = Search(Short, 12).over(0.25, 1.5, guess=0.9)  # type: ignore[arg-type]
-    least = Search(Quartic, 12).over(0.25, 1.5, guess=0.9).value  # type: ignore[arg-type]
+    found = searching(Short, 12).over(0.25, 1.5, guess=0.9)
+    least = searching(Quartic, 12).over(0.25, 1.5, guess=0.9).value
     assert found.value.overlaps(least)
     assert float(found.value.rad()) < 1e-11
 
@@ -269,7 +274,7 @@ def test_a_part_of_a_stretch_that_is_too_long_for_so_many_digits_becomes_its_own
 @pytest.mark.parametrize("interval", [(-1.5, 1.5), (0.25, 1.5), (-0.5, 3.0)])
 def test_the_search_encloses_a_known_infimum(interval: tuple[float, float]) -> None:
     """Two minima, the lower of which is not where the guess is; inside and where one of them is cut off."""
-    found = Search(Quartic, 15).over(*interval, guess=1.0)  # type: ignore[arg-type]
+    found = searching(Quartic, 15).over(*interval, guess=1.0)
     with mp.workdps(30):
         roots = [r.real for r in mp.polyroots([4, 0, -4, mp.mpf(3) / 10])]
         inside = [r for r in roots if interval[0] <= r <= interval[1]] + [mp.mpf(end) for end in interval]
@@ -307,8 +312,8 @@ class Wide(Quartic):
 def test_a_first_model_that_is_too_wide_is_made_longer_and_of_sharper_sums() -> None:
     """Rather than that its interval is cut in two."""
     Wide.made.clear()
-    found = Search(Wide, 10).over(0.5, 1.3, guess=0.95)  # type: ignore[arg-type]
-    assert found.value.overlaps(Search(Quartic, 10).over(0.5, 1.3, guess=0.95).value)  # type: ignore[arg-type]
+    found = searching(Wide, 10).over(0.5, 1.3, guess=0.95)
+    assert found.value.overlaps(searching(Quartic, 10).over(0.5, 1.3, guess=0.95).value)
     assert max(Wide.lengths) > 11
     pieces = stretches(0.5, 1.3, 0.95)
     assert set(pieces) <= set(Wide.made)
