@@ -19,6 +19,26 @@ class TooDear(OutOfDigits):
     """A mesh would be larger than is worth while; another form of the same integral would meet it again."""
 
 
+class NotProved(CannotEvaluate):
+    """No proof was found that a function is analytic or bounded on a region; another region may do.
+
+    Args:
+        reason: what is missing.
+        function: of which; written only where it is read, as thousands of regions are halved and tried again.
+    """
+
+    def __init__(self, reason: str, function: object | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.function = reason, function
+
+    def __str__(self) -> str:
+        return self.reason if self.function is None else f"{self.reason} {self.function}"
+
+
+class TooManyDigits(NotProved, OutOfDigits):
+    """No proof of so many digits was found; one of fewer may be."""
+
+
 def beside(refusal: Exception, other: Exception) -> Exception:
     """A refusal, which from now on knows of another way's refusal that was met before it."""
     if refusal is not other:

@@ -14,7 +14,7 @@ from symslr import SpikedSLR, evaluate, population_risk
 from symslr.evaluation import least_risk
 from symslr.evaluation.certified.analytic.growth import GrowthBounds
 from symslr.evaluation.certified.analytic.line import Line
-from symslr.evaluation.certified.analytic.proof import NotProved
+from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import Between
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention

@@ -13,13 +13,13 @@ from sympy import Integer, exp
 
 from symslr import SpikedSLR, population_risk
 from symslr.evaluation.certified import outer
-from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.least.bounded import Bounded
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.least.model import Moving
 from symslr.evaluation.certified.least.search import Search, stretches
 from symslr.evaluation.certified.outer import Integrand
 from symslr.evaluation.certified.taylor import Jet, Taylor
+from symslr.evaluation.errors import NotProved
 from symslr.evaluation.plan import canonical
 from symslr.model.attention import Attention
 from symslr.model.symbols import Delta, L, a, nu, x

@@ -17,10 +17,10 @@ from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.growth import GrowthBounds
 from symslr.evaluation.certified.analytic.integral import Transform
 from symslr.evaluation.certified.analytic.line import Line, LineRule
-from symslr.evaluation.certified.analytic.proof import NotProved, prepared
+from symslr.evaluation.certified.analytic.proof import prepared
 from symslr.evaluation.certified.analytic.strip import Strips
 from symslr.evaluation.certified.outer import Integrand
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, NotProved
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR

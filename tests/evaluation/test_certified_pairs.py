@@ -15,10 +15,9 @@ from symslr import evaluate
 from symslr.evaluation.certified.analytic import plane
 from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.plane import PlaneTransform
-from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.analytic.strip import Strips
 from symslr.evaluation.certified.outer import Integrand, beginning
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, NotProved
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, softmax, softmax1, softplus

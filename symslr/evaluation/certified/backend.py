@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from math import ceil, floor, log2
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flint import arb, ctx
 from mpmath import log10, mpf
 from sympy import Abs, Basic, Dummy, Expr, Function, Integral, S, oo
 
 from symslr.algebra.equal_forms import EqualForms
-from symslr.evaluation.certified.analytic.form import Lines, LineToken
 from symslr.evaluation.certified.exponential.integral import laplace_integral
 from symslr.evaluation.certified.exponential.token import token_terms
-from symslr.evaluation.certified.monomial import Monomial, TokenTerms, laplace_terms, merged
+from symslr.evaluation.certified.monomial import LineToken, Monomial, TokenTerms, laplace_terms, merged
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.balls import centre
 from symslr.evaluation.numbers.elementary import elementary_ball
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation
 from symslr.expression.folded import Minimum
 from symslr.expression.value import Kind, Value
+
+if TYPE_CHECKING:
+    from symslr.evaluation.certified.analytic.form import Lines
 
 BITS_PER_DIGIT = log2(10)
 """In a decimal digit."""
@@ -90,7 +93,14 @@ class _Certified:
     def __init__(self, expr: Expr, ways: tuple[TokenTerms, ...]) -> None:
         self.expr = expr
         self.bits = 0
-        self.forms, self.lines = normal_forms(expr, ways)
+        self.forms = normal_forms(expr, ways)
+
+    @cached_property
+    def lines(self) -> Lines:
+        """What exponential kernels under Gaussian laws, the usual ones, do not need: it is loaded when it is asked for."""
+        from symslr.evaluation.certified.analytic.form import Lines
+
+        return Lines([term for terms in self.forms.values() for term in terms])
 
     def enclosure(self, digits: int) -> Any:
         """Raise the precision until the relative radius is below 10^-digits."""
@@ -141,8 +151,8 @@ class _Certified:
         return total
 
 
-def normal_forms(expr: Expr, ways: tuple[TokenTerms, ...]) -> tuple[dict[Expr, list[Monomial]], Lines]:
-    """The normal form of every integral and every expectation outside of one, and the lines that they need.
+def normal_forms(expr: Expr, ways: tuple[TokenTerms, ...]) -> dict[Expr, list[Monomial]]:
+    """The normal form of every integral and of every expectation outside of one.
 
     An exponential kernel under a Gaussian law has a form whose sums are products of polynomials, the fastest; any other
     analytic kernel is integrated on the line.
@@ -158,7 +168,7 @@ def normal_forms(expr: Expr, ways: tuple[TokenTerms, ...]) -> tuple[dict[Expr, l
             waiting += [term.coefficient for term in forms[node]]
         else:
             waiting += node.args
-    return forms, Lines([term for terms in forms.values() for term in terms])
+    return forms
 
 
 def _normal_form(node: Expr, ways: tuple[TokenTerms, ...]) -> list[Monomial]:

@@ -13,6 +13,15 @@ from sympy import Add, E, Expr, S, exp, expand
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.expectation import ScalarExpectation
 
+
+@dataclass(frozen=True)
+class LineToken:
+    """u, t -> int F(x) e^{-u K(x) - t W(x)} dx over the real line, F with the density of the law; a kernel for every variable."""
+
+    factor: Expr
+    kernels: tuple[Expr, ...]
+
+
 Token = Any
 """A one-token factor: (s, c), which is phi_s(u e^c) = E exp(-u e^{c + s z}) for z ~ N(0, 1) and s > 0; or a ``LineToken``."""
 

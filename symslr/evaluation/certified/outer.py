@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import arb, arb_poly
 
-from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.monomial import Monomial
 from symslr.evaluation.certified.taylor import Taylor
+from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import ball, sign, whole_power
 
 Array = np.ndarray[Any, np.dtype[np.float64]]

@@ -7,8 +7,8 @@ from typing import Any
 
 from flint import arb, arb_poly, arb_series
 
-from symslr.evaluation.certified.analytic.cells import by_squaring
-from symslr.evaluation.certified.analytic.proof import NotProved
+from symslr.evaluation.errors import NotProved
+from symslr.evaluation.numbers.elementary import by_squaring
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,17 @@ def whole_power(base: Any, n: int) -> Any:
     return base**n
 
 
+def by_squaring(base: Any, n: int, one: Any) -> Any:
+    """base^n for n >= 0, of anything that multiplies."""
+    result, square = None, base
+    while n:
+        if n % 2:
+            result = square if result is None else result * square
+        n //= 2
+        square = square * square if n else square
+    return one if result is None else result
+
+
 def ball(expr: Expr) -> Any:
     """A ball that contains the elementary number ``expr``, at the current precision."""
     return elementary_ball(expr, ball)

@@ -9,8 +9,9 @@ from typing import Any
 from flint import acb, arb, fmpq
 from sympy import Expr
 
-from symslr.evaluation.certified.analytic.proof import Arithmetic, NotProved, by_arb
-from symslr.evaluation.numbers.elementary import ball, normal_cdf
+from symslr.evaluation.certified.analytic.proof import Arithmetic, by_arb
+from symslr.evaluation.errors import NotProved
+from symslr.evaluation.numbers.elementary import ball, by_squaring, normal_cdf
 
 
 def rectangle(left: float, right: float, low: float, high: float) -> Any:
@@ -98,17 +99,6 @@ def integer_power(base: Any, n: int) -> Any:
         size = interval(base.abs_lower(), base.abs_upper())
         return acb(size**n) if size > 0 else acb(arb(0).union(base.abs_upper() ** n))
     return by_squaring(base, n, acb(1))
-
-
-def by_squaring(base: Any, n: int, one: Any) -> Any:
-    """base^n for n >= 0, of anything that multiplies."""
-    result, square = None, base
-    while n:
-        if n % 2:
-            result = square if result is None else result * square
-        n //= 2
-        square = square * square if n else square
-    return one if result is None else result
 
 
 def _off_the_cut(at: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import log
 from typing import Any
 
@@ -14,9 +13,10 @@ from sympy import log as log_
 from symslr.evaluation.certified.analytic.integral import Transform
 from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.plane import PlaneTransform
-from symslr.evaluation.certified.analytic.proof import NotProved, prepared
-from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.certified.analytic.proof import prepared
+from symslr.evaluation.certified.monomial import LineToken, Monomial
 from symslr.evaluation.certified.outer import Integrand
+from symslr.evaluation.errors import NotProved
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.symbols import x as law_symbol
 
@@ -25,14 +25,6 @@ GUARD_BITS = 40
 """An integral is aimed so much below the error asked for, and numbers have so many bits below that: sums of 10^6 terms take 20."""
 X = Symbol("x")
 """Complex: SymPy would write sqrt(x^2) as |x| for a real one, which is not analytic."""
-
-
-@dataclass(frozen=True)
-class LineToken:
-    """u, t -> int F(x) e^{-u K(x) - t W(x)} dx over the real line, F with the density of the law; a kernel for every variable."""
-
-    factor: Expr
-    kernels: tuple[Expr, ...]
 
 
 def line_terms(node: ScalarExpectation, variables: tuple[Expr, ...]) -> list[Monomial]:

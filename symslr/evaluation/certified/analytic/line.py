@@ -17,11 +17,11 @@ from flint import acb, arb, arb_mat, ctx
 from sympy import Expr, Symbol
 
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
-from symslr.evaluation.certified.analytic.family import Family
 from symslr.evaluation.certified.analytic.growth import Exponent, GrowthBounds
-from symslr.evaluation.certified.analytic.proof import PROOF_BITS, NotProved, TooManyDigits, all_enclosed
-from symslr.evaluation.certified.analytic.strip import EDGES, WIDEST, Strips, check_nonnegative
+from symslr.evaluation.certified.analytic.proof import PROOF_BITS, all_enclosed
+from symslr.evaluation.certified.analytic.strip import EDGES, WIDEST, Family, Strips, check_nonnegative
 from symslr.evaluation.certified.outer import MOST_TERMS, Array
+from symslr.evaluation.errors import NotProved, TooManyDigits
 
 FINE = 1 / 8
 """Width of the cells on which a moment is bounded."""

@@ -20,9 +20,9 @@ from flint import arb, arb_mat
 
 from symslr.evaluation.certified.analytic.integral import Octaves, best_power
 from symslr.evaluation.certified.analytic.line import SPARE_NATS, Line, LineRule
-from symslr.evaluation.certified.analytic.proof import NotProved, TooManyDigits
 from symslr.evaluation.certified.outer import FEW_COPIES, LEAST_FALL, MOST_TERMS, Array, Integrand, beginning, left_end
 from symslr.evaluation.certified.taylor import Taylor
+from symslr.evaluation.errors import NotProved, TooManyDigits
 from symslr.evaluation.numbers.balls import exponentials, to_one_unit
 from symslr.evaluation.numbers.elementary import whole_power
 

@@ -13,33 +13,13 @@ import sympy
 from flint import ctx
 from sympy import Expr, S, Symbol, erf, exp, log, sqrt
 
-from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
+from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import normal_cdf
 from symslr.expression.special import NormalCdf
 from symslr.model.float64 import uncancelled
 
 PROOF_BITS = 256
 """Precision at which strips and masses are proved, and moments bounded: log(1 + e^x) keeps its sign there down to x = -170."""
-
-
-class NotProved(CannotEvaluate):
-    """No proof was found that a function is analytic or bounded on a region; another region may do.
-
-    Args:
-        reason: what is missing.
-        function: of which; written only where it is read, as thousands of regions are halved and tried again.
-    """
-
-    def __init__(self, reason: str, function: Expr | None = None) -> None:
-        super().__init__(reason)
-        self.reason, self.function = reason, function
-
-    def __str__(self) -> str:
-        return self.reason if self.function is None else f"{self.reason} {self.function}"
-
-
-class TooManyDigits(NotProved, OutOfDigits):
-    """No proof of so many digits was found; one of fewer may be."""
 
 
 class Arithmetic(ABC):

@@ -18,16 +18,16 @@ import numpy as np
 from flint import arb, arb_mat, arb_poly, arb_series, ctx
 from sympy import Expr
 
-from symslr.evaluation.certified.analytic.cells import by_squaring
 from symslr.evaluation.certified.analytic.form import line_bits
 from symslr.evaluation.certified.analytic.integral import BLOCK, Transform
 from symslr.evaluation.certified.analytic.line import Line, Seen, nonnegative, sizes
-from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
+from symslr.evaluation.certified.analytic.proof import all_enclosed
 from symslr.evaluation.certified.least.series import Series, series_power, terms
 from symslr.evaluation.certified.outer import Integrand, Window
 from symslr.evaluation.certified.taylor import Jet
+from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.balls import exponentials
-from symslr.evaluation.numbers.elementary import Between
+from symslr.evaluation.numbers.elementary import Between, by_squaring
 
 FEW_BITS = 64
 """Of sums of which no more than a bound is needed."""

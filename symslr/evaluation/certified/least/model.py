@@ -11,14 +11,15 @@ from typing import Any
 from flint import arb, arb_poly, ctx
 from sympy import Add, Basic, Expr, Integral, Mul, Poly, Pow, S, Symbol, exp
 
-from symslr.evaluation.certified.analytic.form import Lines, LineToken, X, line_bits, line_terms
-from symslr.evaluation.certified.analytic.proof import PROOF_BITS, NotProved, TooManyDigits
+from symslr.evaluation.certified.analytic.form import Lines, X, line_bits, line_terms
+from symslr.evaluation.certified.analytic.proof import PROOF_BITS
 from symslr.evaluation.certified.backend import Modulus, normal_forms, substitute
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.least.plane import MovingPlane
-from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.certified.monomial import LineToken, Monomial
 from symslr.evaluation.certified.outer import Integrand
 from symslr.evaluation.certified.taylor import Jet, Taylor
+from symslr.evaluation.errors import NotProved, TooManyDigits
 from symslr.evaluation.numbers.elementary import Between, ball, elementary_ball
 from symslr.expression.expectation import ScalarExpectation
 
@@ -76,7 +77,7 @@ class Moving:
             self.scale = Between(scale.name, around + arb(0, WIDER * max(abs(low), abs(high))))
         own = {**values, scale: self.side * self.scale}
         self.expr = substitute(expr, own)
-        forms, _ = normal_forms(self.expr, (line_terms,))
+        forms = normal_forms(self.expr, (line_terms,))
         forms = {node: [term for term in terms if not term.coefficient.is_zero] for node, terms in forms.items()}
         if low * high > 0:
             forms = {node: [_by_scores(term, self.scale) for term in terms] for node, terms in forms.items()}

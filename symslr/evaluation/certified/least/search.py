@@ -14,12 +14,10 @@ from mpmath import mpf
 from sympy import Expr, Symbol
 
 from symslr.evaluation.certified.analytic.form import line_bits
-from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.backend import centred, correct_digits
-from symslr.evaluation.certified.least.bounded import Bounded, Folded
-from symslr.evaluation.certified.least.lengths import LONGEST, MIDDLE, enough, lacking, rate, terms
+from symslr.evaluation.certified.least.bounded import LONGEST, MIDDLE, Bounded, Folded, enough, lacking, rate, terms
 from symslr.evaluation.certified.least.model import Moving
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, NotProved
 from symslr.evaluation.plan import canonical
 from symslr.expression.value import Kind, Value
 from symslr.parallel.serial import one_at_a_time

@@ -10,9 +10,9 @@ from typing import Any
 from flint import arb, arb_series, ctx, fmpq
 from sympy import Expr, Symbol
 
-from symslr.evaluation.certified.analytic.cells import by_squaring
-from symslr.evaluation.certified.analytic.proof import Arithmetic, NotProved, by_arb, enclosed
-from symslr.evaluation.numbers.elementary import ball
+from symslr.evaluation.certified.analytic.proof import Arithmetic, by_arb, enclosed
+from symslr.evaluation.errors import NotProved
+from symslr.evaluation.numbers.elementary import ball, by_squaring
 
 
 @contextmanager
