@@ -20,8 +20,7 @@ from symslr.evaluation.laplace.rule import Outer
 from symslr.evaluation.laplace.survey import bends
 from symslr.evaluation.laplace.table import TINY, Table, joined_moments
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.centred_mesh import CentredMesh
-from symslr.evaluation.quadrature.mesh import SinhMap, apart
+from symslr.evaluation.quadrature.mesh import SinhMap, Stretch, apart
 from symslr.evaluation.quadrature.scan import scan
 
 FAR, FURTHER = 1e6, 1e12
@@ -230,9 +229,8 @@ class TailTable(Table):
         for k, own in enumerate(self.laws):
             cut, width = _cuts(family, k, v, own.reach)
             centres = np.column_stack([np.tile(own.centres, (len(v), 1)), cut])
-            mesh = CentredMesh.of(
-                centres, np.column_stack([np.tile(own.widths, (len(v), 1)), width]), own.reach, self.step
-            )
+            widths = np.column_stack([np.tile(own.widths, (len(v), 1)), width])
+            mesh = Stretch(centres, widths).mesh(own.reach, self.step)
             shape = mesh.nodes.shape
             slopes, exponents, rests = family.code.weights(k, mesh.nodes.ravel(), family.p)
             load = np.exp(v[:, None] + np.where(np.isnan(slopes[0]), -np.inf, slopes[0]).reshape(shape))

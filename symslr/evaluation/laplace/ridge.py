@@ -26,8 +26,7 @@ from symslr.evaluation.laplace.survey import Layout, layout
 from symslr.evaluation.laplace.table import TINY, Table
 from symslr.evaluation.laplace.tokens import pieces, weighed
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.centred_mesh import CentredMesh
-from symslr.evaluation.quadrature.mesh import Mesh, Piece, Sinh, SinhMap, TanhSinh
+from symslr.evaluation.quadrature.mesh import Mesh, Piece, Sinh, SinhMap, Stretch, TanhSinh
 from symslr.evaluation.quadrature.scan import zoomed
 from symslr.evaluation.quadrature.token_mesh import kinks_between
 
@@ -238,7 +237,7 @@ class RidgeSums(FloatSums):
             raise TooDear("the table of exponentials is too large for float64; ask for fewer digits")
         return FloatTable(self, made, outer.density)
 
-    def meshes(self, y: Any, level: float) -> CentredMesh:
+    def meshes(self, y: Any, level: float) -> Mesh:
         """Of the tokens at every y, (y, tokens): those of steep weights crowd at y."""
         low, high = self.reach
         if self.cuts:
@@ -247,15 +246,15 @@ class RidgeSums(FloatSums):
             made = TanhSinh(0.0, 1.0).mesh(FLOAT, level)
             start, end, span, t = edges[:, :-1, None], edges[:, 1:, None], np.diff(edges)[:, :, None], made.nodes
             nodes = np.where(t < 0.5, start + span * t, end - span * t[::-1])
-            return CentredMesh(nodes.reshape(len(y), -1), (span * made.weights).reshape(len(y), -1))
+            return Mesh(nodes.reshape(len(y), -1), (span * made.weights).reshape(len(y), -1))
         if self.width is None:
             made = Sinh(0.0, 1.0 / self.steepest, float(np.arcsinh(self.steepest * (high - low))), STEP).mesh(
                 FLOAT, level
             )
-            return CentredMesh(y[:, None] + made.nodes, np.broadcast_to(made.weights, (len(y), len(made.nodes))))
+            return Mesh(y[:, None] + made.nodes, np.broadcast_to(made.weights, (len(y), len(made.nodes))))
         centres = np.column_stack([y, 0.0 * y])
         widths = np.broadcast_to([1.0 / self.steepest, self.width], centres.shape)
-        return CentredMesh.of(centres, widths, 1.0 + max(map(abs, self.reach)), STEP / 2.0**level)
+        return Stretch(centres, widths).mesh(1.0 + max(map(abs, self.reach)), STEP / 2.0**level)
 
     def factors(self, count: int, rules: int) -> Any:
         """Of the weights in the rules with once, twice and four times the step, (rules, tokens)."""
@@ -330,7 +329,7 @@ class RidgeTable(Table):
             own, y = copy(self.family), float(self.y[n])
             own.p = (*self.sums.whole.p, y)
             v = np.array([NOWHERE]) if self.logs is None else self.logs[n]
-            found[n] = Table(own, [weighed(own, 0, Mesh(self.nodes[n], self.weights[n], ()))], [v])
+            found[n] = Table(own, [weighed(own, 0, Mesh(self.nodes[n], self.weights[n]))], [v])
         return found
 
     def roundings(self) -> Any:

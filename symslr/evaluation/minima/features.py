@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sympy import (
-    Abs,
-    Basic,
-    Expr,
-    Heaviside,
-    Max,
-    Min,
-    Piecewise,
-    Poly,
-    PolynomialError,
-    Symbol,
-    exp,
-    expand_log,
-    log,
-    sign,
-)
-from sympy.core.function import Function
+from sympy import Expr, Poly, PolynomialError, Symbol, expand_log, log
 from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.breakpoints import breakpoint_equations
+from symslr.evaluation.quadrature.breakpoints import changes
 from symslr.evaluation.quadrature.scan import scan
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign
 from symslr.expression.folded import Activation
@@ -106,41 +90,13 @@ def usual_size(law: ScalarLaw) -> float:
 def farthest_feature(kernel: Expr) -> float:
     """The largest |x| at which a kernel has a kink, a jump or a bend; 0 where it has none, or has parameters without numbers.
 
-    Those are the zeros, real or not, of its polynomials and of their slopes, the places where what a function is taken of is 1 in
-    size, and the places where two terms of a sum are as large as each other: 900 for tanh(x - 900) and for log(1 + e^(x - 900)),
-    1000 for e^(x/1000) and for 1 + |x|/1000.
+    Those are the zeros of ``changes``: 900 for tanh(x - 900) and for log(1 + e^(x - 900)), 1000 for e^(x/1000) and for
+    1 + |x|/1000.
     """
     if kernel.free_symbols != {x}:
         return 0.0
-    places = itertools.chain.from_iterable(_zeros(equation) for equation in dict.fromkeys(_equations(kernel)))
+    places = itertools.chain.from_iterable(_zeros(equation) for equation in dict.fromkeys(changes(kernel, x)))
     return max((abs(place) for place in places if np.isfinite(place)), default=0.0)
-
-
-def _equations(kernel: Expr) -> Iterator[Expr]:
-    """Expressions in x that vanish where a kernel changes."""
-    yield from breakpoint_equations(kernel, x)
-    for node in _outermost_polynomials(kernel):
-        yield node
-        yield node.diff(x)
-    for node in kernel.atoms(Function) - kernel.atoms(Abs, sign, Heaviside, Max, Min, Piecewise):
-        inner = node.exp if isinstance(node, exp) else node.args[0]
-        if isinstance(inner, Expr) and inner.has(x):
-            yield from (inner - 1, inner + 1)
-    for total in kernel.atoms(Basic):
-        if total.is_Add and total.has(x) and not total.is_polynomial(x):
-            for p, q in itertools.combinations(total.args, 2):
-                yield from (p - q, p + q)
-
-
-def _outermost_polynomials(expr: Basic) -> Iterator[Expr]:
-    """The parts of an expression that are polynomials in x, and part of no other."""
-    if not expr.has(x):
-        return
-    if isinstance(expr, Expr) and expr.is_polynomial(x):
-        yield expr
-        return
-    for part in expr.args:
-        yield from _outermost_polynomials(part)
 
 
 def _zeros(equation: Expr) -> Iterable[complex]:

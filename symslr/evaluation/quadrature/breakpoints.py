@@ -1,8 +1,9 @@
-"""Where an integrand is not smooth: the zeros of what stands inside |.|, max, min, sign, steps and case distinctions."""
+"""Where a function is not smooth, or changes: the zeros of what stands inside |.|, max, min, sign, steps and cases, and others."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 from sympy import (
     Abs,
@@ -27,11 +28,14 @@ from sympy.polys.rings import sring
 
 from symslr.model.powers import highest_power
 
+CUT = Abs, Max, Min, sign, Heaviside, Piecewise
+"""What has kinks or jumps."""
+
 
 def breakpoint_equations(expr: Basic, x: Symbol) -> tuple[Expr, ...]:
     """Expressions in x, each of which vanishes at a kink or jump of ``expr``, a function or several."""
     found: dict[Expr, None] = {}
-    for node in expr.atoms(Abs, Max, Min, sign, Heaviside, Piecewise):
+    for node in expr.atoms(*CUT):
         for equation in _equations(node):
             if equation.has(x):
                 found[equation] = None
@@ -49,10 +53,45 @@ def bends(expr: Expr, x: Symbol) -> tuple[tuple[Expr, Expr], ...]:
     """
     found: dict[tuple[Expr, Expr], None] = {}
     for node in expr.atoms(Function, Pow):
-        inner = node.exp if isinstance(node, exp) else node.args[0]
+        inner = _inner(node)
         if inner.has(x) and inner != x and not (node.is_Pow and node.exp.is_Integer and node.exp.is_positive):
             found |= {(inner, equation): None for equation in (inner, inner.diff(x)) if equation.has(x)}
     return tuple(found)
+
+
+def _inner(node: Function | Pow) -> Expr:
+    """What a function, or a power, is taken of."""
+    return node.exp if isinstance(node, exp) else node.args[0]
+
+
+def changes(expr: Expr, x: Symbol) -> Iterator[Expr]:
+    """Expressions in x among whose zeros, real or not, are the places where ``expr`` changes: kinks, jumps and bends.
+
+    Those of its polynomials and of their slopes, where what a function is taken of is 1 in size, and where two terms of a sum are
+    as large as each other.
+    """
+    yield from breakpoint_equations(expr, x)
+    for node in _outermost_polynomials(expr, x):
+        yield node
+        yield node.diff(x)
+    for node in expr.atoms(Function) - expr.atoms(*CUT):
+        if _inner(node).has(x):
+            yield from (_inner(node) - 1, _inner(node) + 1)
+    for total in expr.atoms(Basic):
+        if total.is_Add and total.has(x) and not total.is_polynomial(x):
+            for p, q in itertools.combinations(total.args, 2):
+                yield from (p - q, p + q)
+
+
+def _outermost_polynomials(expr: Basic, x: Symbol) -> Iterator[Expr]:
+    """The parts of an expression that are polynomials in x, and part of no other."""
+    if not expr.has(x):
+        return
+    if isinstance(expr, Expr) and expr.is_polynomial(x):
+        yield expr
+        return
+    for part in expr.args:
+        yield from _outermost_polynomials(part, x)
 
 
 def centred(expr: Expr, rest: Expr, x: Symbol) -> Expr:
@@ -117,7 +156,7 @@ def may_touch_zero(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
     """The slope of a nonnegative function of x, such as 1 + cos(x): where that is 0 the function may be 0 and hide it."""
     if expr.is_positive or vanishing_factors(expr, x):
         return ()
-    if any(part.has(x) for part in expr.atoms(Abs, Max, Min, sign, Heaviside, Piecewise)):
+    if any(part.has(x) for part in expr.atoms(*CUT)):
         return ()
     slope = expr.diff(x)
     return () if not slope.has(x) or slope.is_positive or slope.is_negative else (slope,)
