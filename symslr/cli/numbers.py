@@ -137,7 +137,7 @@ def risk(
         problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
     from symslr.evaluation import evaluate
     from symslr.evaluation.in_time import in_time
-    from symslr.evaluation.minima.asked import risk_as_asked
+    from symslr.evaluation.minima.least import risk_as_asked
     from symslr.model.text import exactly
     from symslr.theory import population_risk
     from symslr.theory.symbolic import least_formula, risk_formula

@@ -13,7 +13,7 @@ from sympy import Abs, Expr, Integral, Max, Rational, S, Symbol, cos, exp, lambd
 from symslr.cli import main
 from symslr.evaluation import CannotEvaluate, Kind, Value, engine, evaluate
 from symslr.evaluation.errors import FloatOnly
-from symslr.evaluation.minima import asked
+from symslr.evaluation.minima import least
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.attention import Attention
 from symslr.model.scalar_law import ScalarLaw
@@ -119,8 +119,8 @@ def test_a_refusal_without_digits_asks_for_no_fewer(
 ) -> None:
     """Regression: "ask for at most 12 digits", to whoever had asked for none; and it was met three times."""
     tried: list[object] = []
-    original = asked.risk_as_asked
-    monkeypatch.setattr(asked, "risk_as_asked", lambda *given: (tried.append(given[4]), original(*given))[1])
+    original = least.risk_as_asked
+    monkeypatch.setattr(least, "risk_as_asked", lambda *given: (tried.append(given[4]), original(*given))[1])
     path = tmp_path / "tailed.toml"
     path.write_text(TAILED)
     for digits in ((), ("--digits", "9")):

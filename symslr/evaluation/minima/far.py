@@ -1,4 +1,7 @@
-"""Risks at a scale or a signal so large that meshes end: the limit itself, or a series through values nearer by."""
+"""Risks at a scale or a signal so large that meshes end: the limit itself, or a series through values nearer by.
+
+The way is chosen for a risk at a scale and for the least one alike.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import mpmath
 import numpy as np
 from sympy import Add, Expr, S, Symbol, cancel, expand, sign
 
-from symslr.evaluation.engine import digits_of, evaluate
+from symslr.evaluation.engine import DEFAULT_DIGITS, digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.minima.features import Attended
 from symslr.evaluation.minima.series import SETTLED, SHAPES, USEFUL, series, settled
@@ -45,6 +48,9 @@ SPARE = 4
 """Digits of the values beyond those of the risk: a series through six enlarges their errors by some thousand."""
 
 METHOD = "series in 1/{name} through values at {low:g} to {high:g}, its error what the last of them changed"
+
+SMALL_RISK = 0.01
+"""A risk for which the limit of a strong signal is to have the digits, where it is taken before meshes are tried."""
 
 Answers = dict[str, Value]
 """Numbers by name: the risk, and where it is attained."""
@@ -181,54 +187,105 @@ def _numbers(expr: Expr, values: Mapping[Any, object]) -> dict[Symbol, Expr]:
     return {s: exact(given[s.name]) for s in expr.free_symbols if isinstance(given.get(s.name), (int, float, Expr))}
 
 
-def beside(value: Value, remainder: Value) -> Value:
-    """A value of the limit as one of the task."""
+Compute = Callable[[Task, Mapping[Any, object], "int | None", bool], Answers]
+"""The answers for a task, values, digits; and whether they are for a series, which takes what float64 has."""
+
+
+def answered(
+    compute: Compute,
+    task: Task,
+    attention: Attention,
+    values: Mapping[Any, object],
+    digits: int | None,
+    backend: str | None,
+    far: Far | None,
+) -> Answers:
+    """By the limit of a strong selection where it has the digits or there is nothing else; by a series through nearer values, or on
+    meshes."""
+    if backend is not None:
+        return compute(task, values, digits, False)
+    near = with_largest(task, attention, values)
+    if near is not None and near[1].error < SMALL_RISK * mpmath.mpf(10) ** -(digits or DEFAULT_DIGITS):
+        found = _by_limit(compute, task, values, digits, *near)
+        if found[RISK].digits >= (digits or 1):
+            return found
+    try:
+        return _by_series(compute, task, values, digits, far)
+    except CannotEvaluate:
+        if near is None:
+            raise
+        found = _by_limit(compute, task, values, digits, *near)
+        if found[RISK].digits < (digits or 1):
+            raise
+        return found
+
+
+def _by_limit(
+    compute: Compute, task: Task, values: Mapping[Any, object], digits: int | None, limit: Task, remainder: Value
+) -> Answers:
+    """The answers for the limit of a strong selection, and what is known of the task from them."""
+    found = compute(limit, of_the_limit(task, values), digits, False)
+    value = found.pop(RISK)
     error = value.error + remainder.error
     kind = value.kind if value.kind == remainder.kind else Kind.ESTIMATED
     method = f"limit of a strong signal, its remainder bounded by the Bayes risk: {value.method}"
-    return replace(value, error=error, kind=kind, digits=digits_of(value.value, error), method=method)
+    risk = replace(value, error=error, kind=kind, digits=digits_of(value.value, error), method=method)
+    return {RISK: risk, **{name: _in_the_limit(name, place) for name, place in found.items()}}
 
 
-def far_or_near(
-    far: Far, compute: Callable[[Expr, int | None], Answers], digits: int | None, near: Callable[[], Answers]
+def of_the_limit(task: Task, values: Mapping[Any, object]) -> dict[Any, object]:
+    """The values that the limit of a strong selection has, too: not those of its weight."""
+    names = {symbol.name for symbol in task.law.weight.free_symbols} - {"L"}
+    return {key: value for key, value in values.items() if str(key) not in names}
+
+
+def _in_the_limit(name: str, place: Value) -> Value:
+    """A place of the limit, which may be far from that of the task."""
+    return replace(place, error=mpmath.inf, digits=1, method=f"{name} = {place} in the limit")
+
+
+def _by_series(
+    compute: Compute, task: Task, values: Mapping[Any, object], digits: int | None, far: Far | None
 ) -> Answers:
-    """By the series where it has the digits that are asked for, else on meshes.
-
-    Args:
-        far: the parameter.
-        compute: the answers at a nearer value of it, to so many digits.
-        digits: significant digits of the risk.
-        near: the answers at its own value, on meshes.
+    """By the series through nearer values where a parameter is far and that has the digits asked for, else on meshes.
 
     Raises:
         CannotEvaluate: where meshes do not reach, with the digits that the series has.
     """
 
+    def on_meshes() -> Answers:
+        return compute(task, values, digits, False)
+
+    if far is None:
+        return on_meshes()
     if far.may_be_met:
         try:
-            return near()
+            return on_meshes()
         except CannotEvaluate as reason:
             if not far.sizes[-1] < far.size:
                 raise CannotEvaluate(
                     f"{reason}; a series in 1/{far.name} has no values to go by, as the kernel changes so far out that "
                     f"{far.name} meets it from about {far.met:.2g} on"
                 ) from reason
+    others = {key: value for key, value in values.items() if str(key) != far.symbol.name}
+    each, enough = (None, SETTLED) if digits is None else (digits + SPARE, 0.1 ** (digits + 1))
+
+    def nearer(size: float) -> Answers:
+        return compute(task, {**others, far.symbol: far.nearer(float(size))}, each, True)
 
     def fit(found: list[Answers]) -> tuple[Answers, float, float]:
         answers = {name: _continued(far, [own[name] for own in found]) for name in found[0]}
         return answers, float(answers[RISK].value), float(answers[RISK].error)
 
     try:
-        each, enough = (None, SETTLED) if digits is None else (digits + SPARE, 0.1 ** (digits + 1))
-        useful = max(USEFUL, enough)
-        answers = settled(far.sizes, lambda size: compute(far.nearer(float(size)), each), fit, enough, useful)
+        answers = settled(far.sizes, nearer, fit, enough, max(USEFUL, enough))
     except CannotEvaluate:
-        return near()
+        return on_meshes()
     known = answers[RISK].digits
     if known >= (digits or 1):
         return answers
     try:
-        return near()
+        return on_meshes()
     except CannotEvaluate as reason:
         raise OutOfDigits(
             f"{reason}; by a series in 1/{far.name} at most {known} digits are known (--digits {known})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from math import isfinite
@@ -14,17 +14,16 @@ import numpy as np
 from sympy import Expr, S, Symbol, oo
 
 from symslr.evaluation.admission.inputs import checked_digits, checked_inputs
-from symslr.evaluation.engine import DEFAULT_DIGITS, EXPONENTIAL, MULTIPRECISION_DIGITS, evaluate, symbols_of
+from symslr.evaluation.engine import EXPONENTIAL, MULTIPRECISION_DIGITS, evaluate, symbols_of
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.far import (
     RISK,
     Answers,
-    Far,
-    beside,
-    far_or_near,
+    answered,
     far_scale,
     far_signal,
     limit_of_scale,
+    of_the_limit,
     with_largest,
 )
 from symslr.evaluation.minima.minimise import minimise
@@ -44,9 +43,6 @@ AROUND, SMALL = (0.5, 1.5), 0.5
 SURE, SHORT = 10.0, 1e-6
 """The short interval on which a minimum is proved reaches so many errors of the search, or so much of the scale, to both sides."""
 
-SMALL_RISK = 0.01
-"""A risk for which the limit of a strong signal is to have the digits, where it is taken before meshes are tried."""
-
 FEW, NEAR = 3, 0.1
 """Digits of the risks that tell whether another scale may be the best one, and the part of their distance that they may move."""
 
@@ -55,6 +51,41 @@ OUTWARDS, HALVED = (32.0, 64.0, 128.0), (0.4, 0.6)
 
 PLACE_DIGITS = 10
 """Digits of a search that is made for the place alone, the least value being known in another way."""
+
+
+def risk_as_asked(
+    task: Task,
+    attention: Attention,
+    scale: Expr | None,
+    values: Mapping[Any, object],
+    digits: int | None,
+    backend: str | None = None,
+    bounds: Mapping[Symbol, tuple[float, float]] | None = None,
+) -> tuple[Value, dict[str, Value]]:
+    """(risk, {}) at a scale, or (least risk, {"a": best scale, ...}) where ``scale`` is None.
+
+    Args:
+        digits: of the risk; where it is None, 15 if a quick proof reaches them or a backend is named, else those of float64.
+        task, attention, values, backend, bounds: as for ``least_risk``.
+
+    Raises:
+        CannotEvaluate: where the risk is not found, or the digits are out of reach.
+    """
+
+    def found(wanted: int | None, by: str | None) -> tuple[Value, dict[str, Value]]:
+        if scale is not None:
+            return risk_at(task, attention, scale, values, wanted, by), {}
+        return least_risk(task, attention, values, wanted, by, bounds)
+
+    if digits is not None or backend is not None:
+        return found(MULTIPRECISION_DIGITS if digits is None else digits, backend)
+    try:
+        proved = found(MULTIPRECISION_DIGITS, EXPONENTIAL)
+        if proved[0].digits >= MULTIPRECISION_DIGITS:
+            return proved
+    except CannotEvaluate:
+        pass
+    return found(None, None)
 
 
 def least_risk(
@@ -100,71 +131,11 @@ def least_risk(
         value, places = (_by_search if own is task else least_risk)(own, attention, at, wanted, backend)
         return {RISK: value, **places}
 
-    found = _answered(answers, task, attention, values, digits, backend, far_signal(task, values))
+    found = answered(answers, task, attention, values, digits, backend, far_signal(task, values))
     return found.pop(RISK), found
 
 
 _matched_scale = lru_cache(maxsize=512)(matched_scale)
-
-Compute = Callable[[Task, Mapping[Any, object], "int | None", bool], Answers]
-"""The answers for a task, values, digits; and whether they are for a series, which takes what float64 has."""
-
-
-def _answered(
-    compute: Compute,
-    task: Task,
-    attention: Attention,
-    values: Mapping[Any, object],
-    digits: int | None,
-    backend: str | None,
-    far: Far | None,
-) -> Answers:
-    """By the limit of a strong selection where it has the digits or there is nothing else; by a series through nearer values, or on
-    meshes."""
-    if backend is not None:
-        return compute(task, values, digits, False)
-    near = with_largest(task, attention, values)
-    if near is not None and near[1].error < SMALL_RISK * mpmath.mpf(10) ** -(digits or DEFAULT_DIGITS):
-        found = _by_limit(compute, task, values, digits, *near)
-        if found[RISK].digits >= (digits or 1):
-            return found
-    try:
-        return _near(compute, task, values, digits, far)
-    except CannotEvaluate:
-        if near is None:
-            raise
-        found = _by_limit(compute, task, values, digits, *near)
-        if found[RISK].digits < (digits or 1):
-            raise
-        return found
-
-
-def _by_limit(
-    compute: Compute, task: Task, values: Mapping[Any, object], digits: int | None, limit: Task, remainder: Value
-) -> Answers:
-    """The answers for the limit of a strong selection, and what is known of the task from them."""
-    found = compute(limit, _of_the_limit(task, values), digits, False)
-    risk = beside(found.pop(RISK), remainder)
-    return {RISK: risk, **{name: _in_the_limit(name, place) for name, place in found.items()}}
-
-
-def _of_the_limit(task: Task, values: Mapping[Any, object]) -> dict[Any, object]:
-    """The values that the limit of a strong selection has, too: not those of its weight."""
-    names = {symbol.name for symbol in task.law.weight.free_symbols} - {"L"}
-    return {key: value for key, value in values.items() if str(key) not in names}
-
-
-def _near(compute: Compute, task: Task, values: Mapping[Any, object], digits: int | None, far: Far | None) -> Answers:
-    """On meshes, or by a series through nearer values."""
-    if far is None:
-        return compute(task, values, digits, False)
-    others = {key: value for key, value in values.items() if str(key) != far.symbol.name}
-    return far_or_near(
-        far,
-        lambda value, wanted: compute(task, {**others, far.symbol: value}, wanted, True),
-        digits,
-        lambda: compute(task, values, digits, False),
-    )
 
 
 def _by_search(
@@ -213,7 +184,7 @@ def _place_in_the_limit(
     if near is None:
         return None
     limit, remainder = near
-    at = _of_the_limit(task, values)
+    at = of_the_limit(task, values)
     try:
         least, places = least_risk(limit, attention, at, PLACE_DIGITS // 2)
         found = {symbol: float(places[str(symbol)]) for symbol in moving}
@@ -360,12 +331,7 @@ def risk_at(
         return {RISK: evaluate(risk, known, wanted, "numpy" if is_near else backend)}
 
     far = far_scale(scale, task, attention, values) or far_signal(task, values)
-    return _answered(answers, task, attention, values, digits, backend, far)[RISK]
-
-
-def _in_the_limit(name: str, place: Value) -> Value:
-    """A place of the limit, which may be far from that of the task."""
-    return replace(place, error=mpmath.inf, digits=1, method=f"{name} = {place} in the limit")
+    return answered(answers, task, attention, values, digits, backend, far)[RISK]
 
 
 def _without_scale(

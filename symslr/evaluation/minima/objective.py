@@ -89,17 +89,41 @@ class Objective:
             return (value, error) if np.isfinite(value + error) else (np.inf, np.inf)
         return np.inf, np.inf
 
-    def too_dear(self, place: Any) -> str:
-        """Why there is no float64 value, where that is for want of means; empty where there is one, or where none exists."""
+    def refusal(self, place: Any) -> Exception | None:
+        """Why there is no float64 value; None where there is one."""
         try:
             self.pair([float(v) for v in place])
-        except TooDear as reason:
-            return str(reason)
-        except (CannotEvaluate, ArithmeticError):
-            pass
-        return ""
+        except (CannotEvaluate, ArithmeticError) as reason:
+            return reason
+        return None
 
     def number(self, place: Any) -> float:
         """The float64 value, infinite where there is none; where it has lost its digits, the most that it may be."""
         value, error = self.known(place)
         return value if error < POOR * abs(value) else value + error
+
+
+def all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
+    """Nothing, where the function is known at every place of a scan, or has no value there.
+
+    log(1 + e^x) + e^(40 x - 800) is softplus at small scales, and nearly selects the largest token at large ones.
+
+    Raises:
+        CannotEvaluate: where a value is too dear: it may be the least.
+    """
+    found = np.isfinite(values)
+    for k in sorted(np.flatnonzero(~found), key=lambda k: max(map(abs, places[k]))):
+        reason = objective.refusal(places[k])
+        if not isinstance(reason, TooDear):
+            continue
+        known = sorted({place[0] for place, own in zip(places, found) if own})
+        raise unknown(objective, places[k], reason, f"{known[1]:.3g}:{known[-2]:.3g}" if len(known) > 2 else "LOW:HIGH")
+
+
+def unknown(objective: Objective, place: Any, reason: object, parts: str) -> CannotEvaluate:
+    """What is said where the function has no value at a place that may be the lowest."""
+    at = ", ".join(f"{symbol} = {x:.3g}" for symbol, x in zip(objective.variables, place))
+    return CannotEvaluate(
+        f"the least value is not known, as there is none at {at} ({reason}); give bounds within which there are "
+        f"(--bounds {objective.variables[0]}:{parts} on the command line)"
+    )

@@ -11,6 +11,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.objective import Objective
 from symslr.evaluation.minima.series import SPAN, USEFUL, Limit, limit
 from symslr.evaluation.minima.valley import FINE
+from symslr.evaluation.nodes.node import Pair
 
 SCALES = (0.04, 16.0)
 """Where a scan of the line begins; it goes on outwards while the function falls."""
@@ -125,3 +126,19 @@ def _falls(values: Any, end: int, edge: float) -> bool:
         return False
     lower = values[1 if end == 0 else -2] - values[end]
     return bool(lower > 0 and (values[end] <= np.min(values) or lower >= FLAT * abs(values[end])))
+
+
+def all_reached(objective: Objective, intervals: list[tuple[float, float]], found: tuple[Any, Any, list[Pair]]) -> None:
+    """Nothing, where a search has met all that a kernel does.
+
+    Raises:
+        CannotEvaluate: where the kernel changes so far out that no scale of the search meets it.
+    """
+    if len(intervals) > 1 or not np.isinf(intervals[0]).any() or objective.met <= FURTHEST:
+        return
+    if not objective.met <= abs(float(found[2][0][0])) < np.inf:
+        name = objective.variables[0]
+        raise CannotEvaluate(
+            f"the least value is not known: the kernel changes so far out that only {name} near {objective.met:.2g} meets it, and "
+            f"values are searched up to {FURTHEST:g}; give bounds (--bounds {name}:LOW:HIGH on the command line)"
+        )

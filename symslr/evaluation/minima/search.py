@@ -9,10 +9,9 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.minima.local import Least, bracketed, polished
-from symslr.evaluation.minima.objective import Objective
-from symslr.evaluation.minima.outwards import SCALES, beyond_edge, far_points, followed, outwards
+from symslr.evaluation.minima.objective import Objective, all_looked_at, unknown
+from symslr.evaluation.minima.outwards import SCALES, all_reached, beyond_edge, far_points, followed, outwards
 from symslr.evaluation.minima.series import Limit, limit
-from symslr.evaluation.minima.unseen import all_looked_at, all_reached, unknown, why
 from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
 
 ROUGH = 1e-4
@@ -225,8 +224,9 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         reached = beyond_edge(objective, points, values, edges[0])
         found.append((reached.value, reached))
     if not found:
+        reason = fine.refusal(points[-1:])
         raise CannotEvaluate(
-            f"the function to minimise has no finite value on the scan{why(fine, [float(points[-1])])}"
+            f"the function to minimise has no finite value on the scan{f' ({reason})' if reason else ''}"
         )
     lowest = min(found, key=lambda one: one[0])[1]
     if isinstance(lowest, list) and lowest[0] < 0 and -lowest[0] <= interval[1]:
