@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import mpmath
@@ -18,8 +18,8 @@ from symslr.evaluation.admission.guard import unheld
 from symslr.evaluation.admission.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly, OutOfDigits, beside
 from symslr.evaluation.in_time import in_time
-from symslr.evaluation.multiprecision import evaluate_multiprecision
-from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.multiprecision import packed, raised
+from symslr.evaluation.nodes.node import Context, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.open_kernel import with_open_kernel
 from symslr.evaluation.plan import canonical, plan, reduced_form
@@ -165,7 +165,8 @@ def _certified(expr: Expr, inputs: Inputs, digits: int) -> Value:
 
 def _estimated(expr: Expr, inputs: Inputs, digits: int) -> Value:
     try:
-        return evaluate_multiprecision(plan(expr), inputs.scalars, digits)
+        value, error = raised(plan(expr).evaluate, inputs.scalars, digits)
+        return packed(value, error, digits)
     except OverflowError as fault:
         raise CannotEvaluate(f"mpmath: a mesh is placed with float64, which overflows here: {fault}") from fault
 
@@ -192,13 +193,8 @@ def float_scope(given: Mapping[Symbol, Any]) -> dict[Symbol, Pair]:
         else:
             number = float(value) if type(value) in PLAIN else nearest(value)
             exact_here = number.is_integer() and (number != 0 or value == 0)
-            scope[symbol] = (number, 0.0 if exact_here else abs(number) * FLOAT.eps + lost(number))
+            scope[symbol] = (number, 0.0 if exact_here else abs(number) * FLOAT.eps + FLOAT.lost(number))
     return scope
-
-
-def lost(number: float) -> float:
-    """What a float64 number may have lost that is too small to keep its digits."""
-    return FLOAT.tiny if abs(number) < FLOAT.tiny else 0.0
 
 
 def nearest(value: Expr) -> float:
@@ -206,15 +202,6 @@ def nearest(value: Expr) -> float:
     if value.is_Rational and abs(value.p) < 2**1000 and value.q < 2**1000:
         return value.p / value.q
     return float(value)
-
-
-def float_pair(node: Node, scope: Mapping[Symbol, Pair], context: Context) -> tuple[float, float]:
-    """(value, error) in float64.
-
-    Raises:
-        CannotEvaluate: when the result is not a finite number.
-    """
-    return finite(lambda: node.evaluate(context, scope))
 
 
 def finite(compute: Callable[[], Pair]) -> tuple[float, float]:
@@ -283,7 +270,7 @@ def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
     wanted = own = min(aim, FLOAT_DIGITS)
     while True:
         context = Context(FLOAT, tolerance_of(own), enough=enough)
-        value, error = float_pair(plan(expr), float_scope(inputs.given), context)
+        value, error = finite(partial(plan(expr).evaluate, context, float_scope(inputs.given)))
         reached = digits_of(value, error)
         if reached >= wanted or own >= FLOAT_AIM:
             break

@@ -9,8 +9,7 @@ import mpmath
 from sympy import Symbol
 
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
-from symslr.evaluation.nodes.minimum import MinimumNode
-from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.nodes.node import Context, Pair
 from symslr.evaluation.numbers.balls import Multiprecision
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
@@ -31,7 +30,7 @@ def _scope(scalars: Mapping[Symbol, Any], arithmetic: Multiprecision) -> dict[Sy
     return scope
 
 
-def _raised(
+def raised(
     carry_out: Callable[[Context, dict[Symbol, Pair]], tuple[Any, ...]], scalars: Mapping[Symbol, Any], digits: int
 ) -> tuple[Any, ...]:
     """Carry a plan out at growing precision until value and error, its first two results, have the digits.
@@ -55,24 +54,6 @@ def _raised(
             missing = int(mpmath.ceil(mpmath.log10(error / wanted))) if value != 0 else digits
         lost += max(2, missing + 1)
     raise OutOfDigits(f"mpmath: {digits} digits are out of reach; {max(0, digits - missing)} were obtained")
-
-
-def evaluate_multiprecision(node: Node, scalars: Mapping[Symbol, Any], digits: int) -> Value:
-    """The plan's value to so many digits.
-
-    Raises:
-        CannotEvaluate: when the error estimate does not meet them.
-    """
-    value, error = _raised(node.evaluate, scalars, digits)
-    return packed(value, error, digits)
-
-
-def minimum_multiprecision(
-    node: MinimumNode, scalars: Mapping[Symbol, Any], digits: int, bounds: Mapping[Symbol, tuple[float, float]]
-) -> tuple[Any, Any, dict[Symbol, Pair]]:
-    """(least value, error, places) to so many digits."""
-    result = _raised(lambda context, scope: node.minimum(context, scope, bounds), scalars, digits)
-    return result[0], result[1], result[2]
 
 
 def packed(value: Any, error: Any, digits: int) -> Value:

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache, partial
-from itertools import islice
-from typing import Any, final
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import final
 
-from sympy import Dummy, Expr, Integral, Sum, Symbol, oo
+from sympy import Add, Dummy, Expr, Integral, S, Sum, Symbol, gamma, oo
+from sympy import exp as exp_
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.reduction import reduce
 from symslr.algebra.rule import RuleRefused
-from symslr.evaluation.errors import CannotEvaluate, TooDear
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.form import laplace_form, together
 from symslr.evaluation.laplace.node import LaplaceNode
 from symslr.evaluation.largest_token.form import cumulative_form
 from symslr.evaluation.largest_token.node import LargestTokenNode
 from symslr.evaluation.minima.features import Attended
-from symslr.evaluation.nodes.alone import by_tonelli
-from symslr.evaluation.nodes.equal_forms import FormsNode
+from symslr.evaluation.nodes.composed import FormsNode, FormulaNode, HoistedNode, LengthNode, SumNode
 from symslr.evaluation.nodes.integral import IntegralNode
 from symslr.evaluation.nodes.minimum import MinimumNode
-from symslr.evaluation.nodes.node import Context, Node, Pair, ordered
+from symslr.evaluation.nodes.node import Context, Node, Pair, ordered, outermost
 from symslr.evaluation.nodes.product import ProductNode
-from symslr.evaluation.numbers.arithmetic import FLOAT
+from symslr.evaluation.numbers.exponent import slope, split
 from symslr.evaluation.numbers.logarithm import kept_from_cancelling
-from symslr.evaluation.numbers.running import Formula, Lazy, compiled_formula, in_numbers
+from symslr.evaluation.numbers.running import compiled_formula
 from symslr.evaluation.open_kernel import feels_parity, with_kernel, with_open_kernel
 from symslr.expression.expectation import (
     Expectation,
@@ -38,8 +37,6 @@ from symslr.expression.expectation import (
 from symslr.expression.folded import FOLDED, Minimum
 from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import conditioned
-from symslr.model.length_law import LengthLaw
-from symslr.model.symbols import L
 from symslr.model.symbols import x as law_variable
 
 SPECIAL = (Expectation, Integral, Sum, Minimum, EqualForms)
@@ -151,7 +148,7 @@ def _minimum(expr: Expr) -> Node:
 
 
 def _formula(expr: Expr) -> Node:
-    children = {node: Dummy(f"I{i}") for i, node in enumerate(special_nodes(expr))}
+    children = {node: Dummy(f"I{i}") for i, node in enumerate(outermost(expr, SPECIAL))}
     formula = expr.xreplace(children)
     if formula.has(OpenKernel):
         return OpenNode(expr)
@@ -172,19 +169,11 @@ def _shared(nodes: Mapping[Symbol, Node]) -> list[tuple[LaplaceNode, tuple[Symbo
     return found
 
 
-def special_nodes(expr: Any) -> list[Expr]:
-    """Outermost nodes that need a quadrature, a sum or a minimum."""
-    if isinstance(expr, SPECIAL):
-        return [expr]
-    found: dict[Expr, None] = {}
-    for arg in expr.args:
-        found.update(dict.fromkeys(special_nodes(arg)))
-    return list(found)
-
-
 def _hoisted(expr: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, dict[Symbol, Node]]:
     """``expr`` with inner nodes that do not depend on the variables replaced by parameters of their own."""
-    constants = {n: Dummy(f"C{i}") for i, n in enumerate(special_nodes(expr)) if not n.free_symbols & set(variables)}
+    constants = {
+        n: Dummy(f"C{i}") for i, n in enumerate(outermost(expr, SPECIAL)) if not n.free_symbols & set(variables)
+    }
     return expr.xreplace(constants), {symbol: build(node) for node, symbol in constants.items()}
 
 
@@ -197,7 +186,7 @@ def _integral(expr: Integral) -> Node:
     is_alone = form is not None and len(form.moments) == len(form.terms) and not all(form.are_exponential)
     if expr.has(OpenKernel) and (form is None or form.is_open_outside or is_alone):
         return OpenNode(expr)
-    if is_alone and (alone := by_tonelli(expr)) is not None:
+    if is_alone and (alone := _by_tonelli(expr)) is not None:
         return build(alone)
     if form is not None:
         free = body.free_symbols - set(variables)
@@ -215,6 +204,44 @@ def _integral(expr: Integral) -> Node:
     return _line(expr.function, variable, low, high)
 
 
+def _by_tonelli(integral: Integral) -> Expr | None:
+    """The Laplace integral of one token alone, carried out over u (and t) first; None unless every term is one, to the power one.
+
+    So it is of a sequence of length 1, and of a mean that was never multiplied.
+
+        int_0^oo u^{k-1} e^{-u o} E[f(x) e^{-u kappa(x)}] du = Gamma(k) E[f(x) (o + kappa(x))^{-k}]
+
+    for f >= 0 and o + kappa > 0 (Tonelli). On a mesh such an integral is the hardest of all: no other token ends it, so what counts
+    at large u are tokens whose weight f is negligible at small u.
+    """
+    variables = tuple(limit[0] for limit in integral.limits)
+    if any(limit[1:] != (S.Zero, oo) for limit in integral.limits):
+        return None
+    found = [_of_one_token(term, variables) for term in Add.make_args(integral.function)]
+    return None if None in found else Add(*found)
+
+
+def _of_one_token(term: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
+    outside, inside = term.as_independent(ScalarExpectation)
+    if not isinstance(inside, ScalarExpectation):
+        return None
+    logs: dict[Expr, Expr] = {u: Dummy(f"log_{u}") for u in variables}
+    outer, inner = split(outside, logs), split(inside.body)
+    constant, body = outer.rest, inner.rest
+    exponents = [outer.exponent, inner.exponent]
+    for u, log_u in logs.items():
+        power = exponents[0].coeff(log_u) + 1
+        exponents[0] = exponents[0] - (power - 1) * log_u
+        ends = [slope(exponent, u) for exponent in exponents]
+        if None in ends or not power.is_positive:
+            return None
+        constant, body = constant * gamma(power), body * Add(*ends) ** -power
+        exponents = [exponent.xreplace({u: S.Zero}) for exponent in exponents]
+    mean = ScalarExpectation(body * exp_(exponents[1]), inside.variable, inside.law)
+    made = constant * exp_(exponents[0]) * mean
+    return None if made.free_symbols & {*logs, *logs.values()} else made
+
+
 def _line_of(outer: Integral, inner: Mapping[Symbol, Expr]) -> Node:
     """An iterated integral; SymPy would merge it into one with several limits."""
     if len(outer.limits) > 1:
@@ -228,7 +255,7 @@ def _line_of(outer: Integral, inner: Mapping[Symbol, Expr]) -> Node:
 
 def _line(body: Expr, variable: Symbol, low: Expr, high: Expr) -> Node:
     body, constants = _hoisted(body, (variable,))
-    inner = {node: Dummy(f"F{i}", real=True) for i, node in enumerate(special_nodes(body))}
+    inner = {node: Dummy(f"F{i}", real=True) for i, node in enumerate(outermost(body, SPECIAL))}
     children = {symbol: build(node) for node, symbol in inner.items()}
     body = body.xreplace(inner)
     parameters = (body.free_symbols | low.free_symbols | high.free_symbols) - {variable} - set(children)
@@ -248,141 +275,3 @@ class OpenNode(Node):
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         raise CannotEvaluate(f"found the open kernel of {self.expr}; expected a kernel")
-
-
-@final
-class FormulaNode(Node):
-    """An elementary formula of parameters and of finished nodes; ``shared`` are those of its integrals that share a table."""
-
-    def __init__(
-        self,
-        formula: Formula,
-        children: Mapping[Symbol, Node],
-        shared: Sequence[tuple[LaplaceNode, tuple[Symbol, ...]]],
-    ) -> None:
-        self.formula, self.children, self.shared = formula, dict(children), shared
-        self.axes = max((node.axes for node in self.children.values()), default=1)
-        self.is_elementary = all(node.is_elementary for node in self.children.values())
-
-    def closed(self, kernel: Expr) -> FormulaNode:
-        children = {symbol: node.closed(kernel) for symbol, node in self.children.items()}
-        return FormulaNode(self.formula, children, [(family.closed(kernel), own) for family, own in self.shared])
-
-    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        if not self.children:
-            return in_numbers(self.formula, context.arithmetic, scope)
-        if self.is_elementary:
-            known = {symbol: node.evaluate(context, scope) for symbol, node in self.children.items()}
-            return in_numbers(self.formula, context.arithmetic, {**scope, **known})
-        for node in self.children.values():  # a refusal comes before what takes long
-            if node.is_float_only and context.arithmetic != FLOAT:
-                node.evaluate(context, scope)
-        unfinished = {symbol: partial(node.evaluate, context, scope) for symbol, node in self.children.items()}
-        for family, symbols in self.shared:
-            together = cache(partial(_all_or_none, family, context, scope))
-            unfinished |= {s: partial(_one_of, together, n, unfinished[s]) for n, s in enumerate(symbols)}
-        return self.formula(context.arithmetic, Lazy(scope, unfinished))
-
-    def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
-        if self.shared or len(scopes) == 1 or context.arithmetic != FLOAT:
-            return super().at(context, scopes)
-        children = {symbol: node.at(context, scopes) for symbol, node in self.children.items()}
-        unfinished = [{symbol: own[i] for symbol, own in children.items()} for i in range(len(scopes))]
-        return [partial(self.formula, context.arithmetic, Lazy(scope, own)) for scope, own in zip(scopes, unfinished)]
-
-
-def _all_or_none(family: LaplaceNode, context: Context, scope: Mapping[Symbol, Pair]) -> list[Pair] | None:
-    """All integrals of a family; None where one of them has no value, or the arithmetic shares nothing.
-
-    Raises:
-        TooDear: where one alone would be too dear as well.
-    """
-    try:
-        return family.all(context, scope)
-    except TooDear:
-        raise
-    except (CannotEvaluate, ArithmeticError):
-        return None
-
-
-def _one_of(together: Callable[[], list[Pair] | None], n: int, alone: Callable[[], Pair]) -> Pair:
-    """The n-th of several numbers that are found together, or by itself where they are not."""
-    found = together()
-    return alone() if found is None else found[n]
-
-
-@final
-class HoistedNode(Node):
-    """A node with parameters that are finished integrals; their errors pass through by a finite difference."""
-
-    def __init__(self, node: Node, constants: Mapping[Symbol, Node]) -> None:
-        self.node, self.constants = node, dict(constants)
-        self.axes, self.is_float_only = node.axes, node.is_float_only
-
-    def closed(self, kernel: Expr) -> HoistedNode:
-        constants = {symbol: node.closed(kernel) for symbol, node in self.constants.items()}
-        return HoistedNode(self.node.closed(kernel), constants)
-
-    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        known = {symbol: node.evaluate(context, scope) for symbol, node in self.constants.items()}
-        value, error = self.node.evaluate(context, {**scope, **known})
-        for symbol, (constant, uncertainty) in known.items():
-            if uncertainty > 0:
-                step = max(uncertainty, abs(constant) * 1e-6)
-                moved = {**scope, **known, symbol: (constant + step, uncertainty)}
-                shifted, _ = self.node.evaluate(context, moved)
-                error = error + 2 * abs(shifted - value) * (uncertainty / step)
-        return value, error
-
-
-@final
-class LengthNode(Node):
-    """sum_l P(l) body(l)."""
-
-    def __init__(self, body: Node, law: Any) -> None:
-        self.body, self.law, self.axes, self.is_elementary = body, law, body.axes, body.is_elementary
-
-    def closed(self, kernel: Expr) -> LengthNode:
-        return LengthNode(self.body.closed(kernel), self.law)
-
-    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        (value,) = self.at(context, [scope])
-        return value()
-
-    def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
-        number, zero = context.arithmetic.number, context.arithmetic.number(0)
-        laws: list[Any] = [self.law if isinstance(self.law, LengthLaw) else scope[self.law] for scope in scopes]
-        own = [{**scope, L: (number(n), zero)} for scope, law in zip(scopes, laws) for n, _ in law]
-        values = iter(self.body.at(context, own))
-
-        def mean(law: Any, bodies: list[Callable[[], Pair]]) -> Pair:
-            value, error = zero, zero
-            for (_, probability), body in zip(law, bodies):
-                weight = number(probability)
-                v, e = body()
-                value, error = value + weight * v, error + weight * (e + 2 * context.arithmetic.eps * abs(v))
-            return value, error
-
-        return [partial(mean, law, list(islice(values, len(law.args)))) for law in laws]
-
-
-@final
-class SumNode(Node):
-    """A finite sum over integers."""
-
-    def __init__(self, body: Node, limit: Any) -> None:
-        self.body, (self.index, low, high) = body, limit
-        if not (low.is_number or low.free_symbols) or high in (oo, -oo) or low in (oo, -oo):
-            raise CannotEvaluate(f"sum over {self.index} from {low} to {high}: expected finite limits")
-        self.limits = (compiled_formula(low), compiled_formula(high))
-
-    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        number = context.arithmetic.number
-        low, high = (int(limit(context.arithmetic, scope)[0]) for limit in self.limits)
-        if high - low > 1_000_000:
-            raise CannotEvaluate(f"a sum of {high - low} terms; expected at most a million")
-        value, error = number(0), number(0)
-        for index in range(low, high + 1):
-            v, e = self.body.evaluate(context, {**scope, self.index: (number(index), number(0))})
-            value, error = value + v, error + e + context.arithmetic.eps * abs(value + v)
-        return value, error

@@ -16,6 +16,7 @@ from functools import cached_property
 from sympy import Add, Basic, Dummy, Expr, Integral, Min, Mul, S, Symbol, Tuple, oo, preorder_traversal
 from sympy import exp as exp_
 
+from symslr.evaluation.nodes.node import outermost
 from symslr.evaluation.numbers.exponent import (
     Exponential,
     Gaussian,
@@ -203,7 +204,7 @@ def laplace_form(integral: Integral) -> LaplaceForm | None:
         return None
     if x in integral.free_symbols:  # it is the token's variable in a form
         return None
-    nodes = outermost(integral.function, variables)
+    nodes = moving(integral.function, variables)
     candidates = {node: _moment(node, variables) for node in nodes}
     moments = {node: moment for node, moment in candidates.items() if moment is not None}
     if not nodes or len(moments) < len(candidates):
@@ -244,15 +245,9 @@ def _merged(forms: Sequence[LaplaceForm]) -> LaplaceForm:
     return LaplaceForm(first.logs, first.x, kernels, moments, tuple(terms), tuple(integrals))
 
 
-def outermost(expr: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
+def moving(expr: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
     """Outermost expectations and integrals that depend on one of the variables."""
-    if isinstance(expr, SPECIAL):
-        return [expr] if expr.free_symbols & set(variables) else []
-    found: dict[Expr, None] = {}
-    for arg in expr.args:
-        if isinstance(arg, Basic):
-            found.update(dict.fromkeys(outermost(arg, variables)))
-    return list(found)
+    return [node for node in outermost(expr, SPECIAL) if node.free_symbols & set(variables)]
 
 
 def _moment(node: Expr, variables: tuple[Symbol, ...]) -> Moment | None:

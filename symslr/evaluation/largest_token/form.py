@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sympy import Add, Dummy, Expr, Integral, Mul, S, Symbol, Tuple, oo
 from sympy import exp as exp_
 
-from symslr.evaluation.laplace.form import LOGS, Term, outermost
+from symslr.evaluation.laplace.form import LOGS, Term, moving
 from symslr.evaluation.numbers.exponent import slope, split
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations
 from symslr.expression.expectation import ScalarExpectation
@@ -59,7 +59,7 @@ def cumulative_form(integral: Integral) -> CumulativeForm | None:
     if len(integral.limits) != 1 or integral.limits[0][1:] != (S.Zero, oo) or x in integral.free_symbols:
         return None
     u = integral.limits[0][0]
-    nodes = outermost(integral.function, (u,))
+    nodes = moving(integral.function, (u,))
     laws = {node.law for node in nodes if isinstance(node, ScalarExpectation)}
     if len(laws) != 1 or any(not isinstance(node, ScalarExpectation) for node in nodes):
         return None
@@ -74,7 +74,7 @@ def cumulative_form(integral: Integral) -> CumulativeForm | None:
         if len(inside) != 1 or term.as_independent(inside[0], as_Add=False)[1] != inside[0]:
             return None
         body = inside[0].body.xreplace({inside[0].variable: x})
-        for node in outermost(body, (u,)):
+        for node in moving(body, (u,)):
             if node not in found:
                 made = _running(node, u, law, kappas)
                 if made is None:
@@ -95,7 +95,7 @@ def _running(node: Expr, u: Symbol, law: ScalarLaw, kappas: set[Expr]) -> Runnin
         return None
     parts = split(node.function.xreplace({node.limits[0][0]: x}))
     kappa = slope(parts.exponent, u)
-    if kappa is None or parts.rest.has(u) or outermost(parts.rest, (u,)):
+    if kappa is None or parts.rest.has(u) or moving(parts.rest, (u,)):
         return None
     kappas.add(kappa)
     mean = Dummy("C", real=True, positive=True)

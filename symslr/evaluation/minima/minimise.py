@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -25,7 +26,7 @@ from symslr.evaluation.engine import (
     tolerance_of,
 )
 from symslr.evaluation.minima.features import Attended
-from symslr.evaluation.multiprecision import minimum_multiprecision
+from symslr.evaluation.multiprecision import raised
 from symslr.evaluation.nodes.minimum import MinimumNode
 from symslr.evaluation.nodes.node import Context, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
@@ -82,7 +83,7 @@ def minimise(
         value, error, places = node.minimum(context, float_scope(inputs.given), limits, begun)
         method = FLOAT_SEARCH if begun is None else f"{FLOAT_SEARCH}, begun at {', '.join(f'{x:.6g}' for x in begun)}"
     else:
-        value, error, places = minimum_multiprecision(node, inputs.scalars, wanted, limits)
+        value, error, places = raised(partial(node.minimum, bounds=limits), inputs.scalars, wanted)
         method = "mpmath: scan in float64, Newton steps at full precision"
     method = f"{method}; {said}" if said else method
     seconds = time.perf_counter() - clock

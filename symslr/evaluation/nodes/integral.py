@@ -103,8 +103,7 @@ class IntegralNode(Node):
         factor = arithmetic.exp(height)
         if reversed_ends:
             full = -full
-        lost = arithmetic.tiny if mass * factor < arithmetic.tiny else 0
-        return full * factor, mass * factor * error + lost
+        return full * factor, mass * factor * error + arithmetic.lost(mass * factor)
 
     def _summed(
         self, context: Context, scope: Mapping[Symbol, Pair], pieces: tuple[Piece, ...], ends: tuple[Any, Any], eps: Any

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sympy import Dummy, Expr, Symbol
+from sympy import Basic, Dummy, Expr, Symbol
 
 from symslr.evaluation.numbers.arithmetic import Arithmetic
 
@@ -70,3 +70,10 @@ def ordered(symbols: set[Any]) -> tuple[Symbol, ...]:
             (s for s in symbols if s.is_Symbol), key=lambda s: (s.name, s.dummy_index if isinstance(s, Dummy) else 0)
         )
     )
+
+
+def outermost(expr: Basic, kinds: tuple[type[Basic], ...]) -> list[Expr]:
+    """The parts of an expression that are of these kinds, and inside no other."""
+    if isinstance(expr, kinds):
+        return [expr]
+    return list(dict.fromkeys(part for arg in expr.args for part in outermost(arg, kinds)))

@@ -50,6 +50,10 @@ class Arithmetic(ABC):
     def middle(self, value: Any) -> Any:
         """A scalar without its error, which ``number`` takes again."""
 
+    def lost(self, value: Any) -> Any:
+        """What a number may have lost that is too small to keep its digits, or to be told from zero."""
+        return self.tiny if abs(value) < self.tiny else 0
+
     def more_bits(self, bits: int) -> AbstractContextManager[Any]:
         """While it lasts, results of operations are rounded to so many more bits; float64 has no more."""
         return nullcontext()
@@ -97,7 +101,7 @@ class Float64(Arithmetic):
 
     def pair(self, total: Any, error: Any, factor: Any) -> tuple[float, float]:
         """(value, error) of a sum times a factor, which may underflow."""
-        lost = self.tiny if abs(total) * factor < self.tiny and total != 0 else 0.0
+        lost = self.lost(total * factor) if total != 0 else 0.0
         return float(total) * factor, float(error) * factor + lost
 
     def integers(self, start: int, stop: int) -> Any:

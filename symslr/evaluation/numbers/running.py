@@ -54,18 +54,13 @@ def in_numbers(formula: Formula, arithmetic: Arithmetic, scope: Mapping[Symbol, 
         with mpmath.workprec(bits):
             exact = {symbol: (mpmath.mpf(float(v)), mpmath.mpf(float(e))) for symbol, (v, e) in numbers.items()}
             better = tuple(map(float, formula(Multiprecision(bits), {**scope, **exact})))
-        rounded = better[0], better[1] + FLOAT.eps * abs(better[0]) + _lost(FLOAT, better[0])
+        rounded = better[0], better[1] + FLOAT.eps * abs(better[0]) + FLOAT.lost(better[0])
         if not rounded[1] < error:
             break  # what is left is the error of what the formula is given
         value, error = rounded
         if error <= CANCELLED * abs(value):
             break
     return value, error
-
-
-def _lost(arithmetic: Arithmetic, value: Any) -> Any:
-    """What a number may have lost that is too small to keep its digits, or to be told from zero."""
-    return arithmetic.tiny if abs(value) < arithmetic.tiny else 0
 
 
 def compiled_formula(expr: Expr) -> Formula:
@@ -98,7 +93,7 @@ def _constant(expr: Expr) -> Formula:
         value = kept[key]
         if exact:
             return value, 0 * value
-        return value, abs(value) * key + _lost(arithmetic, value)
+        return value, abs(value) * key + arithmetic.lost(value)
 
     return constant
 
@@ -121,7 +116,7 @@ def _product(parts: list[Formula]) -> Formula:
                 return v, e
             error = abs(value) * e + abs(v) * error + error * e
             value = arithmetic.held(value * v)
-        return value, error + len(parts) * arithmetic.eps * abs(value) + _lost(arithmetic, value)
+        return value, error + len(parts) * arithmetic.eps * abs(value) + arithmetic.lost(value)
 
     return product
 
@@ -134,7 +129,7 @@ def _integer_power(base: Formula, exponent: int) -> Formula:
         value = arithmetic.held(v**exponent)
         nearest = abs(v) - e if exponent < 0 else abs(v) + e
         error = abs(exponent) * nearest ** (exponent - 1) * e + 2 * arithmetic.eps * abs(value)
-        return value, error if v == 0 == e else error + _lost(arithmetic, value)
+        return value, error if v == 0 == e else error + arithmetic.lost(value)
 
     return power
 
@@ -156,7 +151,7 @@ def _function(head: Any, parts: list[Formula]) -> Formula:
         value, *slopes = function(*(v for v, _ in pairs))
         error = 8 * arithmetic.eps * abs(arithmetic.held(value))
         if head is not log and all(v != 0 for v, _ in pairs):
-            error = error + _lost(arithmetic, value)
+            error = error + arithmetic.lost(value)
         for slope, (_, e) in zip(slopes, pairs):
             if e != 0:
                 error = error + abs(slope) * e
