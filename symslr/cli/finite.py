@@ -99,9 +99,10 @@ def finite(
         of_a_fit |= {"--rk": rk, "--rv": rv, "--branch": branch, "--shift": shift, "--precision": precision}
         if found := next((name for name, given in of_a_fit.items() if given is not None and given is not False), None):
             raise ValueError(f"{found}: found with --bayes-optimal, where nothing is fitted; expected it without")
-        _check_task(read_task(task, length, nu, noise, dash="--"))
+        asked_task = read_task(task, length, nu, noise, dash="--")
+        _check_task(asked_task)
         with answered_within(seconds, "ask for a smaller alpha or a shorter length"):
-            _bayes_optimal(options.problem(task, length, nu, noise), alpha, seed, as_json)
+            _bayes_optimal(asked_task, alpha, seed, as_json)
         return
     given = _ridge(rk, rv, tuned)
     if alphas and branch is not None:
@@ -265,7 +266,11 @@ def _curve(
             )
 
 
-def _bayes_optimal(problem: Problem, alpha: float, seed: int, as_json: bool) -> None:
+def _bayes_optimal(task: TaskRequest, alpha: float, seed: int, as_json: bool) -> None:
+    """Print the Bayes-optimal risk at one alpha."""
+    from symslr.model import asked
+
+    problem = asked.problem(task, dash="--")
     from symslr.evaluation.finite_sample import bayes_optimal
 
     found = bayes_optimal(problem.task, problem.values, alpha=alpha, seed=seed)

@@ -11,8 +11,7 @@ from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap
 from symslr.evaluation.finite_sample.fixed_point.solve import solve
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, UNINFORMED, ReplicaState, start
 from symslr.evaluation.finite_sample.problem import Training, numeric_problem
-from symslr.evaluation.finite_sample.proximal.affine import dual_residual
-from symslr.evaluation.finite_sample.proximal.minimise import Samples, minimise, newton
+from symslr.evaluation.finite_sample.proximal.minimise import Samples, dual_residual, minimise, newton
 from symslr.evaluation.finite_sample.proximal.sample_terms import SampleTerms
 from symslr.evaluation.finite_sample.samples.fields import (
     ScoredKeys,

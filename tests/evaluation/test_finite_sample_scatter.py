@@ -9,7 +9,7 @@ from symslr.evaluation.finite_sample.fixed_point.solve import FixedPoint
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, start
 from symslr.evaluation.finite_sample.problem import Training, numeric_problem
 from symslr.evaluation.finite_sample.randomised import COARSE, CONFIRMED, randomised
-from symslr.evaluation.finite_sample.samples.scatter import standard_error, student_factor
+from symslr.evaluation.scatter import standard_error, student_factor
 from symslr.model.catalogue import SpikedSLR, linear, softmax
 
 

@@ -90,7 +90,7 @@ def _unknown(name: object, known: Iterable[str], where: str) -> ValueError:
 
 
 def values_by_name(
-    task: Task, attention: Attention | None, values: Mapping[Any, object], *, bounded: bool = True
+    task: Task, attention: Attention, values: Mapping[Any, object], *, bounded: bool = True
 ) -> dict[str, object]:
     """Values by name, of the free symbols of a task and an attention.
 
@@ -103,15 +103,12 @@ def values_by_name(
     known = {symbol.name for symbol in (task.law.free_symbols - {L}) | task.noise.free_symbols}
     if task.length == L:
         known |= {"L", "P_L"}
-    if attention is not None:
-        own = attention.parameters | attention.offset.free_symbols
-        known |= {str(symbol) for symbol in own if bounded or symbol not in attention.bounds}
+    own = attention.parameters | attention.offset.free_symbols
+    known |= {str(symbol) for symbol in own if bounded or symbol not in attention.bounds}
     found = {str(key): value for key, value in values.items()}
     for name in found:
         if name not in known:
-            raise _unknown(
-                name, known, f"task {task.name} with {attention.name} attention" if attention else f"task {task.name}"
-            )
+            raise _unknown(name, known, f"task {task.name} with {attention.name} attention")
     return found
 
 

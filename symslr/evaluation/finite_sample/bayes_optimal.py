@@ -20,8 +20,8 @@ from symslr.evaluation.finite_sample.problem import FitProblem, Share, numeric_p
 from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical
 from symslr.evaluation.finite_sample.samples.points import Array, normal_points, sub_seed
 from symslr.evaluation.finite_sample.samples.posterior_channel import Seen, position_channel
-from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.evaluation.numbers.compiled import compile_float
+from symslr.evaluation.scatter import standard_error
 from symslr.expression.value import Value
 from symslr.model.catalogue import softmax
 from symslr.model.task import Task

@@ -10,9 +10,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory
 from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, SaddleMap
-from symslr.evaluation.finite_sample.fixed_point.solve import ARRIVED, FixedPoint, attempt, is_new
+from symslr.evaluation.finite_sample.fixed_point.solve import ARRIVED, FixedPoint, Memory, attempt, is_new
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, STARTS, ReplicaState
 from symslr.evaluation.finite_sample.order_parameters import start as start_of
 from symslr.evaluation.finite_sample.problem import FitProblem, Training

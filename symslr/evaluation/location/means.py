@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.evaluation.location.tables.rules import COARSE, FINE, Rule
+from symslr.evaluation.scatter import standard_error
 from symslr.expression.value import Kind
 
 LEAST_SQUARE = 1e-290

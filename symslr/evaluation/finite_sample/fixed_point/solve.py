@@ -1,15 +1,18 @@
-"""The fixed point on one randomisation: accelerated steps in settled basins, then a guarded look for better ones."""
+"""The fixed point on one randomisation: accelerated steps in settled basins, then a guarded look for better ones.
+
+Anderson's acceleration has a memory that outlives one iteration.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory, fixed_point
 from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap, Step
 from symslr.evaluation.finite_sample.order_parameters import ReplicaState
 from symslr.evaluation.finite_sample.problem import Training
@@ -25,6 +28,72 @@ MOST_ROUNDS = 6
 """Iterations, each with the jumps of the samples between their minima found anew."""
 SAME = 0.02
 """Fixed points no farther apart in any coordinate are one branch."""
+
+
+DEPTH = 8
+"""Changes that are remembered; there are six coordinates."""
+LONGEST = 1.0
+"""Largest move of a coordinate (m, log R or log V) in one step."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Changes of the point and of the residual that they caused: what is known of the map's Jacobian.
+
+    Maps that differ little, such as those of two randomisations, share it, and the second needs few steps.
+    """
+
+    pairs: deque[tuple[Array, Array]] = field(default_factory=lambda: deque(maxlen=DEPTH))
+
+    def propose(self, point: Array, residual: Array) -> Array:
+        """The next point: the combination of remembered changes that cancels the residual best, then a plain step."""
+        if not self.pairs:
+            return point + residual
+        moves, changes = (np.array(part).T for part in zip(*self.pairs, strict=True))
+        weights = np.linalg.lstsq(changes, residual, rcond=1e-9)[0]
+        return point + residual - (moves + changes) @ weights
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """Where an iteration ended: the point, the residual there (one more step moves by it), and the steps made.
+
+    Attributes:
+        distance: largest coordinate of the way to the fixed point, as the memory has it: where a step moves little because
+            the map is nearly the identity, it is much more than a step.
+    """
+
+    point: Array
+    residual: Array
+    steps: int
+    distance: float
+
+
+def accelerated(
+    function: Callable[[Array], Array],
+    start: Array,
+    tolerance: float,
+    most_steps: int,
+    memory: Memory,
+) -> Iteration:
+    """x = function(x), until every coordinate moves by less than ``tolerance``.
+
+    Anderson's type-II mixing; no coordinate moves by more than ``LONGEST`` at once, and the memory is dropped where the
+    residual grew fivefold.
+    """
+    point = start
+    residual = function(point) - point
+    steps = 1
+    while steps < most_steps and np.max(np.abs(residual)) >= tolerance:
+        move = np.clip(memory.propose(point, residual) - point, -LONGEST, LONGEST)
+        found = function(point + move) - (point + move)
+        steps += 1
+        if np.max(np.abs(found)) > 5 * np.max(np.abs(residual)):
+            memory.pairs.clear()
+        else:
+            memory.pairs.append((move, found - residual))
+        point, residual = point + move, found
+    return Iteration(point, residual, steps, float(np.max(np.abs(memory.propose(point, residual) - point))))
 
 
 @dataclass(frozen=True)
@@ -92,7 +161,7 @@ def solve(
         if change < tolerance or steps >= most_steps:
             break
         try:
-            found = fixed_point(settled, point, tolerance / 2, most_steps - steps, memory)
+            found = accelerated(settled, point, tolerance / 2, most_steps - steps, memory)
         except CannotEvaluate:
             break
         point, steps = found.point, steps + found.steps

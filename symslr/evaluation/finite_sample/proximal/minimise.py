@@ -1,14 +1,22 @@
-"""The proximal problem of many samples at once, for any kernel: Newton's method on the keys, guarded by several starts."""
+"""The proximal problem of many samples at once.
+
+For any kernel by Newton's method on the keys, guarded by several starts; for linear attention by one increasing scalar equation
+per sample, at any length.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symslr.evaluation.finite_sample.proximal.sample_terms import SampleTerms
 from symslr.evaluation.finite_sample.samples.points import Array
+from symslr.evaluation.numbers.compiled import compile_float
+from symslr.theory.finite_sample import RESIDUAL, UU, UW, WW, V_a, V_v, dual_slope, y
 
 BLOCK = 2048
 """Samples treated together: their arrays stay in the cache."""
@@ -223,3 +231,40 @@ def newton_step(matrix: Array, gradient: Array) -> tuple[Array, Array]:
     for i in reversed(range(len(gradient) - 1)):
         step[i] -= np.einsum("ln,ln->n", matrix[i, i + 1 :], step[i + 1 :])
     return step, np.einsum("iin->in", matrix).min(axis=0)
+
+
+MOST_HALVINGS = 200
+"""Steps of Newton's method in a bracket; halving alone takes fifty."""
+
+
+@cache
+def _dual() -> Any:
+    slope = dual_slope()
+    return compile_float([RESIDUAL, UU, UW, WW, y, V_a, V_v], [slope, slope.diff(RESIDUAL)])
+
+
+def dual_residual(uu: Array, uw: Array, ww: Array, label: Array, width_a: float, width_v: float) -> Array:
+    """The residual rho = y - a.z at the global minimum of |a-u|^2/(2 V_a) + |z-w|^2/(2 V_v) + (y - a.z)^2/2.
+
+    The dual function of rho is concave on rho^2 V_a V_v < 1; its slope is solved for zero by Newton's method inside a
+    shrinking bracket, which cannot fail.
+
+    Args:
+        uu, uw, ww: inner products of the fields u and w over the tokens.
+    """
+    slope = _dual()
+    edge = 1 / np.sqrt(width_a * width_v)
+    low, high = np.full_like(label, -edge), np.full_like(label, edge)
+    rho = np.clip((label - uw) / (1 + width_a * ww + width_v * uu), 0.9 * low, 0.9 * high)
+    for _ in range(MOST_HALVINGS):
+        value, derivative = slope(rho, uu, uw, ww, label, width_a, width_v)
+        low, high = np.where(value > 0, rho, low), np.where(value > 0, high, rho)
+        step = value / derivative
+        # beside the edge the rounding of a slope is larger than a settled step: the bracket closes around its sign
+        settled = (np.abs(step) <= 1e-14 * (1 + np.abs(rho))) | (high - low <= 1e-15 * edge)
+        newton = rho - step
+        inside = (newton > low) & (newton < high)
+        rho = np.where(settled, rho, np.where(inside, newton, (low + high) / 2))
+        if np.all(settled):
+            break
+    return rho

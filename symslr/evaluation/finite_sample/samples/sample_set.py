@@ -8,8 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from symslr.evaluation.finite_sample.order_parameters import ReplicaState
-from symslr.evaluation.finite_sample.proximal.affine import dual_residual
-from symslr.evaluation.finite_sample.proximal.minimise import Samples, minimise
+from symslr.evaluation.finite_sample.proximal.minimise import Samples, dual_residual, minimise
 from symslr.evaluation.finite_sample.proximal.sample_terms import SampleTerms
 from symslr.evaluation.finite_sample.samples.fields import Fields, KeySampler, key_dimensions, key_sampler, value_fields
 from symslr.evaluation.finite_sample.samples.points import Array, normal_points, sub_seed

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sympy import Abs, Dummy, Expr, Heaviside, Max, Min, Piecewise, Symbol, exp, sign, together
+from sympy import Dummy, Expr, Symbol, exp, together
 
 from symslr.evaluation.admission.inputs import numbers_of
 from symslr.evaluation.numbers.compiled import compile_float
+from symslr.evaluation.quadrature.breakpoints import CUT
 from symslr.model.attention import Attention
 from symslr.model.symbols import x
 
@@ -99,7 +100,7 @@ class Kernel:
 
 
 def _smooth(kernel: Expr) -> bool:
-    return not kernel.has(Abs, Max, Min, Piecewise, Heaviside, sign)
+    return not kernel.has(*CUT)
 
 
 def _mirrored(expr: Expr) -> Expr:
