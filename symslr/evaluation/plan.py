@@ -18,9 +18,8 @@ from symslr.evaluation.laplace.node import LaplaceNode
 from symslr.evaluation.largest_token.form import cumulative_form
 from symslr.evaluation.largest_token.node import LargestTokenNode
 from symslr.evaluation.minima.features import Attended
-from symslr.evaluation.nodes.composed import FormsNode, FormulaNode, HoistedNode, LengthNode, SumNode
+from symslr.evaluation.nodes.composed import FormsNode, FormulaNode, HoistedNode, LengthNode, MinimumNode, SumNode
 from symslr.evaluation.nodes.integral import IntegralNode
-from symslr.evaluation.nodes.minimum import MinimumNode
 from symslr.evaluation.nodes.node import Context, Node, Pair, ordered, outermost
 from symslr.evaluation.nodes.product import ProductNode
 from symslr.evaluation.numbers.exponent import slope, split

@@ -10,8 +10,7 @@ import numpy as np
 import scipy
 from sympy import Dummy, Expr, default_sort_key, degree, erf, erfc, oo
 
-from symslr.evaluation.laplace.code import Constants, LaplaceCode
-from symslr.evaluation.laplace.family import LARGE_POWER, log_near_one
+from symslr.evaluation.laplace.code import LARGE_POWER, Constants, LaplaceCode, log_near_one
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.laplace.table import TINY
 from symslr.evaluation.numbers.wright_omega import wright_omega

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.exponential_kernel.points import Points
-from symslr.evaluation.laplace.family import LARGE_POWER, log_near_one
+from symslr.evaluation.laplace.code import LARGE_POWER, log_near_one
 from symslr.evaluation.laplace.table import TINY
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import alternating_error, beyond, geometric_error

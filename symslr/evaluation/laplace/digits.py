@@ -17,8 +17,7 @@ import numpy as np
 from flint import arb, arb_mat, arb_poly
 
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
-from symslr.evaluation.laplace.code import Constants, LaplaceCode
-from symslr.evaluation.laplace.family import Family
+from symslr.evaluation.laplace.code import Constants, Family, LaplaceCode
 from symslr.evaluation.laplace.rule import WIDER, Outer, Sums
 from symslr.evaluation.laplace.survey import layout
 from symslr.evaluation.laplace.table import Table

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import TooDear
-from symslr.evaluation.laplace.family import Family
+from symslr.evaluation.laplace.code import Family
 from symslr.evaluation.laplace.rule import WIDER, Outer, Sums
-from symslr.evaluation.laplace.survey import layout
+from symslr.evaluation.laplace.survey import first_steps, layout
 from symslr.evaluation.laplace.table import EPS, Table
 from symslr.evaluation.laplace.tokens import placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
@@ -47,7 +47,7 @@ class FloatSums(Sums):
         """The outer axes, their first steps and the first level of the token meshes."""
         found = layout(family)
         self.pieces = found.pieces
-        return found.axes, found.first_steps(family), found.first_level(family)
+        return found.axes, first_steps(family), found.first_level(family)
 
     @property
     def few(self) -> Outer:

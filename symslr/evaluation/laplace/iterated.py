@@ -11,8 +11,7 @@ from sympy import exp as exp_
 from sympy import log as log_
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.code import LaplaceCode
-from symslr.evaluation.laplace.family import Family
+from symslr.evaluation.laplace.code import Family, LaplaceCode
 from symslr.evaluation.laplace.form import Kernel, LaplaceForm, Moment, Term
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.scan import scan, scan_all

@@ -17,9 +17,8 @@ from sympy import Expr, Symbol
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly, TooDear, beside
 from symslr.evaluation.exponential_kernel.mesh import SharedMesh
 from symslr.evaluation.exponential_kernel.points import suits
-from symslr.evaluation.laplace.code import LaplaceCode
+from symslr.evaluation.laplace.code import Family, LaplaceCode
 from symslr.evaluation.laplace.digits import BallSums
-from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.laplace.iterated import Iterated, smooth_axes

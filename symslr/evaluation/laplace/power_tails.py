@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
-from symslr.evaluation.laplace.family import Family, Moments, log_near_one
+from symslr.evaluation.laplace.code import Family, Moments, log_near_one
 from symslr.evaluation.laplace.floats import FloatSums, FloatTable
 from symslr.evaluation.laplace.rule import Outer
 from symslr.evaluation.laplace.survey import bends

@@ -18,11 +18,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, TooDear
-from symslr.evaluation.laplace.family import Family, Moments
+from symslr.evaluation.laplace.code import Family, Moments
 from symslr.evaluation.laplace.floats import FloatSums, FloatTable
 from symslr.evaluation.laplace.iterated import VANISHES, Iterated
 from symslr.evaluation.laplace.rule import WIDER, Outer, refined
-from symslr.evaluation.laplace.survey import Layout, layout
+from symslr.evaluation.laplace.survey import first_steps, layout
 from symslr.evaluation.laplace.table import TINY, Table
 from symslr.evaluation.laplace.tokens import pieces, weighed
 from symslr.evaluation.numbers.arithmetic import FLOAT
@@ -168,7 +168,7 @@ class RidgeSums(FloatSums):
         low, high = bent.places(np.array(along_w)).tolist()
         cuts = [cut for cut in self.cuts if low < cut < high]
         along: Any = CutAxis((low, *cuts, high)) if cuts else replace(bent, low=low, high=high)
-        steps = Layout([], [], []).first_steps(self.family) if others else []
+        steps = first_steps(self.family) if others else []
         return [along, *(SinhMap(*ends) for ends in others)], [along.length / FIRST_STEPS, *steps]
 
     def _begun(self, families: list[Family]) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf, log, log2
-from typing import Any, Protocol
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -37,14 +37,6 @@ class Outer:
     density: Any
     steps: list[Any]
     is_whole: bool = False
-
-
-class Table(Protocol):
-    """What is summed, at outer nodes and on an inner mesh."""
-
-    @property
-    def values(self) -> Any:
-        """Every integrand at the outer nodes times their density, for every rule: (integrals, rules, *outer nodes)."""
 
 
 class Sums(ABC):
@@ -86,7 +78,10 @@ class Sums(ABC):
 
     @abstractmethod
     def table(self, outer: Outer, inner: Any, rules: int = 1) -> Any:
-        """The ``Table`` on these: of one rule, or of three, with twice and four times the inner step as well."""
+        """What is summed on these: by one rule, or by three, with twice and four times the inner step as well.
+
+        Its ``values`` are every integrand at the outer nodes times their density, for every rule: (integrals, rules, *outer nodes).
+        """
 
     @abstractmethod
     def widen(self, late: list[int]) -> None:

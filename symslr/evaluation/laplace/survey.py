@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.family import Family
+from symslr.evaluation.laplace.code import Family
 from symslr.evaluation.laplace.table import Table
 from symslr.evaluation.laplace.tokens import Tokens, most_nodes, pieces, placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
@@ -57,11 +57,6 @@ class Layout:
     axes: list[SinhMap]
     shares: list[tuple[Any, Any]]
 
-    def first_steps(self, family: Family) -> list[float]:
-        """Of log u, to begin with: under exponential kernels moments are smoother than a strip of half-width pi/2 asks for."""
-        step = outer_step(min(family.tolerance, ROUGHEST))
-        return [step * (SMOOTH if is_one else STRIP) for is_one in family.form.are_exponential]
-
     def first_level(self, family: Family) -> float:
         """The level at which log kappa moves by no more between nodes than exp(-u kappa) needs for the digits, and a half.
 
@@ -84,6 +79,12 @@ class Layout:
             level = max(level, float(np.log2(max(steepest, 1.0))))
             finest = min(finest, float(np.log2(most_nodes(family) / DETUNED / len(nodes))))
         return finest if finest < level + 0.5 < finest + SPARE else level + 0.5
+
+
+def first_steps(family: Family) -> list[float]:
+    """Of log u, to begin with: under exponential kernels moments are smoother than a strip of half-width pi/2 asks for."""
+    step = outer_step(min(family.tolerance, ROUGHEST))
+    return [step * (SMOOTH if is_one else STRIP) for is_one in family.form.are_exponential]
 
 
 def layout(family: Family) -> Layout:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import TooDear
-from symslr.evaluation.laplace.family import LARGE_POWER, Family, Moments, log_near_one
+from symslr.evaluation.laplace.code import LARGE_POWER, Family, Moments, log_near_one
 from symslr.evaluation.laplace.tokens import Tokens
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import beyond

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, TooDear
-from symslr.evaluation.laplace.code import LaplaceCode
-from symslr.evaluation.laplace.family import Family
+from symslr.evaluation.laplace.code import Family, LaplaceCode
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
 from symslr.evaluation.quadrature.scan import Window, scan_all

@@ -27,7 +27,7 @@ from symslr.evaluation.engine import (
 )
 from symslr.evaluation.minima.features import Attended
 from symslr.evaluation.multiprecision import raised
-from symslr.evaluation.nodes.minimum import MinimumNode
+from symslr.evaluation.nodes.composed import MinimumNode
 from symslr.evaluation.nodes.node import Context, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.plan import plan

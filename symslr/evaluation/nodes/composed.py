@@ -1,4 +1,4 @@
-"""Nodes put together of others: formulas, sums, means over the length, and equal formulas of which the best counts."""
+"""Nodes put together of others: formulas, sums, means over the length, the best of equal formulas, and minima."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from sympy import Expr, Symbol, oo
 
 from symslr.evaluation.errors import CannotEvaluate, TooDear, beside
 from symslr.evaluation.laplace.node import LaplaceNode
+from symslr.evaluation.minima.features import NOTHING, Attended
+from symslr.evaluation.minima.objective import Objective
+from symslr.evaluation.minima.search import Continuation, least
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.numbers.running import Formula, Lazy, compiled_formula, in_numbers
@@ -206,3 +209,43 @@ def _given(pair: Pair | Exception) -> Pair:
     if isinstance(pair, Exception):
         raise pair
     return pair
+
+
+@final
+class MinimumNode(Node):
+    """The least value of ``body`` over real ``variables``; the error is of second order in the place.
+
+    A search goes as far out as what is ``attended`` to changes.
+    """
+
+    def __init__(self, body: Node, variables: tuple[Symbol, ...], attended: Attended = NOTHING) -> None:
+        self.body, self.variables, self.attended = body, variables, attended
+
+    def closed(self, kernel: Expr) -> MinimumNode:
+        return MinimumNode(self.body.closed(kernel), self.variables, self.attended)
+
+    def beside(self, attended: Attended) -> MinimumNode:
+        """The same minimum with what it attends to."""
+        return MinimumNode(self.body, self.variables, attended)
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        value, error, _ = self.minimum(context, scope, {})
+        return value, error
+
+    def minimum(
+        self,
+        context: Context,
+        scope: Mapping[Symbol, Pair],
+        bounds: Mapping[Symbol, tuple[float, float]],
+        start: list[float] | None = None,
+    ) -> tuple[Any, Any, dict[Symbol, Pair]]:
+        """(least value, its error, {variable: (place, error)}); that beside ``start`` where there is one."""
+        intervals = [bounds.get(s, (-float("inf"), float("inf"))) for s in self.variables]
+        if context.continuations is None:
+            continuation = None if start is None else Continuation(start)
+        else:
+            continuation = context.continuations.setdefault(self, Continuation())
+        met = self.attended.met({s: float(p[0]) for s, p in scope.items() if isinstance(p, tuple)})
+        objective = Objective(self.body, self.variables, context, scope, met=met)
+        value, error, place = least(objective, intervals, continuation)
+        return value, error, dict(zip(self.variables, place))

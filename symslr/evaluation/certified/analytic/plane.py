@@ -7,6 +7,7 @@ section 9.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -295,12 +296,10 @@ class PlaneTransform(Octaves):
             own = self._beyond(pair[axis], axis, share, float(PLANNED[index]))
             return arb(np.inf) if own is None else (own * other).upper()
 
-        first, last, most = peak, len(PLANNED) - 1, arb(goal).exp()
+        last, most = len(PLANNED) - 1, arb(goal).exp()
         if not bound(last) < most:
             return None
-        while last - first > 1:
-            middle = (first + last) // 2
-            first, last = (first, middle) if bound(middle) < most else (middle, last)
+        last = bisect_left(range(last), True, lo=peak + 1, key=lambda index: bool(bound(index) < most))
         return ceil(float(PLANNED[last]) / self.step), bound(last)
 
     def _beyond(self, integrand: Integrand, axis: int, share: float, v: float) -> Any:
