@@ -18,8 +18,9 @@ from symslr.evaluation.laplace.code import LARGE_POWER, log_near_one
 from symslr.evaluation.laplace.table import TINY
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import alternating_error, beyond, geometric_error
+from symslr.evaluation.quadrature.mesh import coarser
 
-LEVELS = (1, 2, 4)
+LEVELS = 3
 """A sum is seen on the mesh and on those with twice and four times its step."""
 
 INWARDS = np.array([1, -1])
@@ -107,7 +108,7 @@ class SharedTable:
             for step in (np.zeros(2, dtype=int), INWARDS)
         )
         self.tokens = np.arange(grid.first, grid.first + grid.count)
-        self.levels, self.offsets = _nested(grid.count), _offset(grid.rows)
+        self.levels, self.offsets = coarser(LEVELS, grid.count), _offset(grid.rows)
 
     @cached_property
     def missing(self) -> Pairs:
@@ -161,14 +162,6 @@ def _slice(members: list[int]) -> Any:
     """Neighbouring moments as a slice: a view of their numbers, not a copy."""
     start, stop = members[0], members[-1] + 1
     return slice(start, stop) if stop - start == len(members) else members
-
-
-def _nested(count: int) -> Any:
-    """For every level its step at its own nodes, 0 elsewhere: (levels, nodes)."""
-    table = np.zeros((len(LEVELS), count))
-    for row, n in zip(table, LEVELS):
-        row[::n] = n
-    return table
 
 
 def _offset(count: int) -> Any:

@@ -26,7 +26,7 @@ from symslr.evaluation.laplace.survey import first_steps, layout
 from symslr.evaluation.laplace.table import TINY, Table
 from symslr.evaluation.laplace.tokens import pieces, weighed
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.mesh import Mesh, Piece, Sinh, SinhMap, Stretch, TanhSinh
+from symslr.evaluation.quadrature.mesh import Mesh, Piece, Sinh, SinhMap, Stretch, TanhSinh, coarser
 from symslr.evaluation.quadrature.scan import zoomed
 from symslr.evaluation.quadrature.token_mesh import kinks_between
 
@@ -258,10 +258,8 @@ class RidgeSums(FloatSums):
 
     def factors(self, count: int, rules: int) -> Any:
         """Of the weights in the rules with once, twice and four times the step, (rules, tokens)."""
-        found, pieces_of = np.zeros((rules, count)), len(self.cuts) + 2 if self.cuts else 1
-        for n, row in enumerate(found):
-            row.reshape(pieces_of, -1)[:, :: 2**n] = 2.0**n
-        return found
+        pieces_of = len(self.cuts) + 2 if self.cuts else 1
+        return np.tile(coarser(rules, count // pieces_of), pieces_of)
 
 
 class RidgeTable(Table):

@@ -37,6 +37,14 @@ class Mesh:
         return found
 
 
+def coarser(rules: int, count: int) -> Any:
+    """What makes the sums with once, twice, four times, ... the step out of those over so many nodes, (rules, nodes)."""
+    found = np.zeros((rules, count))
+    for n, row in enumerate(found):
+        row[:: 2**n] = 2.0**n
+    return found
+
+
 def _strides(count: int) -> tuple[Any, ...]:
     return tuple(np.arange(0, count, 2**n) for n in (1, 2))
 

@@ -5,7 +5,6 @@ In floats a middle and a radius are far faster than Arb, where few digits do; ev
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -31,73 +30,23 @@ TINY = 1e-300
 """More than what is lost where floats underflow."""
 
 
-class BallArray(ABC):
-    """Abstract: an array of balls of two axes."""
-
-    @classmethod
-    @abstractmethod
-    def of(cls, rows: Sequence[Sequence[Any]]) -> BallArray:
-        """From Arb's balls."""
-
-    @classmethod
-    @abstractmethod
-    def loads(cls, slopes: Sequence[Any], first: int, per_octave: int, count: int) -> BallArray:
-        """e^{-us}: a row for each of u = 2^{i/per_octave}, i = first, ..., a column for each slope."""
-
-    @abstractmethod
-    def __add__(self, other: Any) -> Any: ...
-
-    @abstractmethod
-    def __mul__(self, other: Any) -> Any: ...
-
-    @abstractmethod
-    def __matmul__(self, other: Any) -> Any: ...
-
-    @abstractmethod
-    def scaled(self, p: int, q: int) -> Any:
-        """Times p/q."""
-
-    @abstractmethod
-    def columns(self, places: Sequence[int]) -> Any:
-        """Some of them."""
-
-    @classmethod
-    @abstractmethod
-    def beside(cls, arrays: Sequence[Any]) -> Any:
-        """The columns of several."""
-
-    @abstractmethod
-    def to_one_unit(self) -> Any:
-        """Rounded to absolute errors, where products of matrices are far faster then."""
-
-    @abstractmethod
-    def transposed(self) -> Any:
-        """Rows as columns."""
-
-    @abstractmethod
-    def widened(self, error: Any) -> Any:
-        """Every ball by so much."""
-
-    @abstractmethod
-    def single(self) -> Any:
-        """The ball of an array of one, as one of Arb's."""
-
-
 @dataclass(frozen=True)
-class FloatBalls(BallArray):
-    """Middles and radii in floats."""
+class FloatBalls:
+    """An array of balls of two axes: middles and radii in floats."""
 
     middle: Any
     radius: Any
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[Any]]) -> FloatBalls:
+        """From Arb's balls."""
         middles = [[float(own) for own in row] for row in rows]
         off = [[_above((own - at).abs_upper()) for own, at in zip(*both)] for both in zip(rows, middles)]
         return cls(np.array(middles), np.array(off))
 
     @classmethod
     def loads(cls, slopes: Sequence[Any], first: int, per_octave: int, count: int) -> FloatBalls:
+        """e^{-us}: a row for each of u = 2^{i/per_octave}, i = first, ..., a column for each slope."""
         nodes = [[-(arb.const_log2() * (first + i) / per_octave).exp()] for i in range(count)]
         exponents = cls.of(nodes) * cls.of([slopes])
         low, high = (np.exp(exponents.middle + side * exponents.radius) for side in (-1, 1))
@@ -119,32 +68,39 @@ class FloatBalls(BallArray):
         return FloatBalls(self.middle @ other.middle, radius * OF_RADII + TINY)
 
     def scaled(self, p: int, q: int) -> FloatBalls:
+        """Times p/q."""
         total = self.middle * (p / q)
         return FloatBalls(total, (self.radius * abs(p / q) + 2 * UNIT * abs(total)) * OF_RADII + TINY)
 
     def columns(self, places: Sequence[int]) -> FloatBalls:
+        """Some of them."""
         return FloatBalls(self.middle[:, places], self.radius[:, places])
 
     @classmethod
     def beside(cls, arrays: Sequence[FloatBalls]) -> FloatBalls:
+        """The columns of several."""
         return cls(np.hstack([own.middle for own in arrays]), np.hstack([own.radius for own in arrays]))
 
     def to_one_unit(self) -> FloatBalls:
+        """Rounded to absolute errors, where products of matrices are far faster then."""
         return self
 
     def transposed(self) -> FloatBalls:
+        """Rows as columns."""
         return FloatBalls(self.middle.T, self.radius.T)
 
     def widened(self, error: Any) -> FloatBalls:
+        """Every ball by so much."""
         return FloatBalls(self.middle, (self.radius + _above(error)) * OF_RADII)
 
     def single(self) -> Any:
+        """The ball of an array of one, as one of Arb's."""
         return arb(float(self.middle[0, 0]), float(self.radius[0, 0]))
 
 
 @dataclass(frozen=True)
-class ArbBalls(BallArray):
-    """Arb's balls at the current precision."""
+class ArbBalls:
+    """As ``FloatBalls``, in Arb's balls at the current precision."""
 
     values: Any
 
