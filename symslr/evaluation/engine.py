@@ -108,7 +108,7 @@ def _evaluated(expr: Expr, values: Mapping[Any, object] | None, digits: int | No
 def _of_expansion(expr: Expr, inputs: Inputs, digits: int, backend: str | None) -> Value:
     """A term of an expansion: elementary ones are proved, for one-dimensional integrals over Phi^L no proof is there."""
     if backend in ("arb", EXPONENTIAL) or not expr.has(Integral, ScalarExpectation):
-        return _certified_exponential(expr, inputs, digits)
+        return _certified(expr, inputs, digits, EXPONENTIAL)
     if digits <= FLOAT_DIGITS:
         return _scalars(expr, inputs, digits, digits)
     return _estimated(expr, inputs, digits)
@@ -121,10 +121,8 @@ def _on_meshes(expr: Expr, inputs: Inputs, digits: int | None, backend: str | No
         if backend not in (None, "numpy"):
             raise ValueError(f"backend {backend!r} takes single numbers; arrays go through backend 'numpy'")
         return _arrays(expr, inputs, digits or 0)
-    if backend == "arb":
-        return _certified(expr, inputs, wanted)
-    if backend == EXPONENTIAL:
-        return _certified_exponential(expr, inputs, wanted)
+    if backend in ("arb", EXPONENTIAL):
+        return _certified(expr, inputs, wanted, backend)
     if backend == "numpy":
         return _scalars(expr, inputs, digits or FLOAT_AIM, digits or 0)
     if backend is None and (digits is None or wanted <= FLOAT_DIGITS):
@@ -148,19 +146,14 @@ def symbols_in(expr: Expr) -> frozenset[Any]:
     return frozenset(s for s in expr.free_symbols if isinstance(s, Symbol))
 
 
-def _certified_exponential(expr: Expr, inputs: Inputs, digits: int) -> Value:
-    """A proved value by the normal form of exponential kernels under Gaussian laws, which is the fastest of all ways."""
+def _certified(expr: Expr, inputs: Inputs, digits: int, backend: str = "arb") -> Value:
+    """A proved value: by the normal form of exponential kernels under Gaussian laws, the fastest of all ways, else on lines.
+
+    By that form alone as the backend ``EXPONENTIAL``.
+    """
     from symslr.evaluation.certified.backend import evaluate_arb
 
-    return evaluate_arb(canonical(expr), inputs.scalars, digits)
-
-
-def _certified(expr: Expr, inputs: Inputs, digits: int) -> Value:
-    """A proved value: by that normal form where it serves, else by integrals on the line."""
-    from symslr.evaluation.certified.analytic.form import line_terms
-    from symslr.evaluation.certified.backend import evaluate_arb
-
-    return evaluate_arb(canonical(expr), inputs.scalars, digits, line_terms)
+    return evaluate_arb(canonical(expr), inputs.scalars, digits, on_lines=backend != EXPONENTIAL)
 
 
 def _estimated(expr: Expr, inputs: Inputs, digits: int) -> Value:

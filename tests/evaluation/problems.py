@@ -63,6 +63,12 @@ def _share(attention: Attention, base: ScalarLaw = N) -> Expr:
 
 
 ELEMENTARY = [
+    Problem(
+        "mean inside an integral",
+        Integral(exp(-y * ScalarExpectation(exp(x), x, N)), (y, 0, 1)),
+        (1 - exp(-exp(Rational(1, 2)))) / exp(Rational(1, 2)),
+        "E e^x = e^(1/2), whose error the integral inherits",
+    ),
     Problem("fourth moment", ScalarExpectation(y**4, y, N), Integer(3), "Isserlis"),
     Problem("exponential moment", ScalarExpectation(exp(7 * y), y, N), exp(Rational(49, 2)), "Cameron-Martin"),
     Problem(

@@ -33,7 +33,7 @@ LARGEST_GROWTH = 4
 METHOD = "Arb: trapezoid rules in log u and on the line with proved bounds"
 
 
-def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, further: TokenTerms | None = None) -> Value:
+def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, *, on_lines: bool = False) -> Value:
     """A proved enclosure of ``expr``: |true - value| <= error.
 
     Covers sums, products, quotients and elementary functions of parameters, one-token expectations of analytic
@@ -46,17 +46,24 @@ def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, further
         values: exact SymPy numbers (and a ``LengthLaw`` for an open law of the length), one per free symbol.
         digits: significant digits asked for. Where cancellation or an exact zero keeps them out of reach at
             four times the precision, the enclosure is still true and ``digits`` of the result is smaller.
-        further: how a one-token expectation is written that is not of an exponential kernel under a Gaussian law.
+        on_lines: whether kernels other than exponentials under Gaussian laws are integrated on the line.
 
     Raises:
         CannotEvaluate: where no proof is available.
     """
     begin = perf_counter()
-    ways = (token_terms,) if further is None else (token_terms, further)
+    ways = (token_terms, _line_terms) if on_lines else (token_terms,)
     enclosure = _Certified(substitute(expr, values), ways).enclosure(digits)
     value, error = centred(enclosure, digits)
     correct = digits if error == 0 else correct_digits(value, error)
     return Value(value, error, Kind.CERTIFIED, correct, METHOD, perf_counter() - begin)
+
+
+def _line_terms(node: ScalarExpectation, variables: tuple[Expr, ...]) -> list[Monomial]:
+    """As ``analytic.form.line_terms``, which is loaded where it is asked for: exponential kernels, the usual ones, do without."""
+    from symslr.evaluation.certified.analytic.form import line_terms
+
+    return line_terms(node, variables)
 
 
 class Modulus(Function):
@@ -97,7 +104,7 @@ class _Certified:
 
     @cached_property
     def lines(self) -> Lines:
-        """What exponential kernels under Gaussian laws, the usual ones, do not need: it is loaded when it is asked for."""
+        """Of all normal forms; loaded as ``_line_terms``."""
         from symslr.evaluation.certified.analytic.form import Lines
 
         return Lines([term for terms in self.forms.values() for term in terms])
