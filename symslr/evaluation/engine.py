@@ -18,9 +18,9 @@ from symslr.evaluation.admission.guard import unheld
 from symslr.evaluation.admission.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly, OutOfDigits, beside
 from symslr.evaluation.in_time import in_time
-from symslr.evaluation.multiprecision import packed, raised
 from symslr.evaluation.nodes.node import Context, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
+from symslr.evaluation.numbers.balls import Multiprecision
 from symslr.evaluation.open_kernel import with_open_kernel
 from symslr.evaluation.plan import canonical, plan, reduced_form
 from symslr.evaluation.strong_signal import by_expansion
@@ -43,6 +43,9 @@ DEFAULT_DIGITS = 10
 MULTIPRECISION_DIGITS = 15
 """Where none are asked for and float64 does not do: as many as it would give at its best."""
 FLOAT_METHOD = "numpy: nested trapezoid rules in float64"
+MULTIPRECISION_METHOD = "mpmath: nested trapezoid rules"
+ATTEMPTS = 5
+"""Each adds the digits that were missing, and one: where a loss does not grow with the precision the second has all."""
 
 
 def evaluate(
@@ -159,9 +162,54 @@ def _certified(expr: Expr, inputs: Inputs, digits: int, backend: str = "arb") ->
 def _estimated(expr: Expr, inputs: Inputs, digits: int) -> Value:
     try:
         value, error = raised(plan(expr).evaluate, inputs.scalars, digits)
-        return packed(value, error, digits)
+        return _packed(value, error, digits)
     except OverflowError as fault:
         raise CannotEvaluate(f"mpmath: a mesh is placed with float64, which overflows here: {fault}") from fault
+
+
+def _scope(scalars: Mapping[Symbol, Any], arithmetic: Multiprecision) -> dict[Symbol, Pair]:
+    scope: dict[Symbol, Any] = {}
+    for symbol, value in scalars.items():
+        if isinstance(value, LengthLaw):
+            scope[symbol] = value
+        else:
+            number = arithmetic.number(value)
+            scope[symbol] = (number, mpmath.mpf(0) if value.is_Integer else abs(number) * arithmetic.eps)
+    return scope
+
+
+def raised(
+    carry_out: Callable[[Context, dict[Symbol, Pair]], tuple[Any, ...]], scalars: Mapping[Symbol, Any], digits: int
+) -> tuple[Any, ...]:
+    """Carry a plan out at growing precision until value and error, its first two results, have the digits.
+
+    Raises:
+        CannotEvaluate: when they do not after a few rounds.
+    """
+    lost = 0
+    for _ in range(ATTEMPTS):
+        bits = int((digits + lost) * 3.3220) + 24
+        with mpmath.workprec(bits):
+            arithmetic = Multiprecision(bits)
+            tolerance = mpmath.mpf(10) ** -(digits + lost + 1)
+            result = carry_out(Context(arithmetic, tolerance), _scope(scalars, arithmetic))
+            value, error = result[:2]
+            if not (mpmath.isfinite(value) and mpmath.isfinite(error)):
+                raise CannotEvaluate(f"mpmath gave {mpmath.nstr(value, 5)}; expected a finite number")
+            wanted = abs(value) * mpmath.mpf(10) ** -digits
+            if error <= wanted:
+                return result
+            missing = int(mpmath.ceil(mpmath.log10(error / wanted))) if value != 0 else digits
+        lost += max(2, missing + 1)
+    raise OutOfDigits(f"mpmath: {digits} digits are out of reach; {max(0, digits - missing)} were obtained")
+
+
+def _packed(value: Any, error: Any, digits: int) -> Value:
+    """A Value rounded to a little more than its digits."""
+    reached = digits
+    if value != 0 and error != 0:
+        reached = max(digits, int(mpmath.floor(-mpmath.log10(error / abs(value)))))
+    return Value(value, error, Kind.ESTIMATED, min(reached, digits + 5), MULTIPRECISION_METHOD)
 
 
 def _any_digits(expr: Expr, inputs: Inputs, digits: int) -> Value:

@@ -15,8 +15,7 @@ from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.chains.attention import row_along
 from symslr.evaluation.location.means import residual
 from symslr.evaluation.location.moments import ByRules, route
-from symslr.evaluation.location.posterior import configurations, enumerated, posterior, sized
-from symslr.evaluation.location.posterior.one_correlation import given_all
+from symslr.evaluation.location.posterior import configurations, enumerated, given_all, posterior, sized
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.rules import FINE, Rule
 from symslr.expression.value import Kind

@@ -22,11 +22,11 @@ from symslr.evaluation.engine import (
     digits_of_arrays,
     float_scope,
     grid_scopes,
+    raised,
     symbols_of,
     tolerance_of,
 )
 from symslr.evaluation.minima.features import Attended
-from symslr.evaluation.multiprecision import raised
 from symslr.evaluation.nodes.composed import MinimumNode
 from symslr.evaluation.nodes.node import Context, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT

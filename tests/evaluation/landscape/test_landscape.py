@@ -11,7 +11,7 @@ from sympy import Expr, Rational, exp, expand, oo, tanh
 from symslr.evaluation import evaluate
 from symslr.evaluation.landscape import Landscape, OrderParameters
 from symslr.evaluation.landscape.moments.kernel import Kernel
-from symslr.evaluation.landscape.moments.sharpness import sharpened
+from symslr.evaluation.landscape.moments.tokens import sharpened
 from symslr.evaluation.landscape.risk import NAMED, polynomial
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS, MaxSLR, SpikedSLR, linear, softmax, softplus
