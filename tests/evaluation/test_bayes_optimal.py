@@ -11,7 +11,7 @@ from symslr.evaluation.finite_sample import bayes_optimal, hard_phase
 from symslr.evaluation.finite_sample.bayes_optimal import STARTS, StateEvolution
 from symslr.evaluation.finite_sample.problem import numeric_problem
 from symslr.evaluation.finite_sample.samples.points import normal_points
-from symslr.evaluation.finite_sample.samples.posterior_channel import SelectionChannel
+from symslr.evaluation.finite_sample.samples.posterior_channel import seen_of_selection
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.scalar_law import laplace
 from symslr.model.symbols import nu
@@ -31,9 +31,9 @@ def _softmax_mean(omega, rate, overlap, nodes=40):
 
 @pytest.mark.parametrize("overlap", [0.2, 0.7])
 def test_gumbel_integral_is_the_mean_of_the_softmax(overlap):
-    channel = SelectionChannel(2.0, normal_points(2, 3, 1))
-    seen = channel.seen(overlap)
-    omega = np.sqrt(overlap) * channel.normals
+    normals = normal_points(2, 3, 1)
+    seen = seen_of_selection(2.0, normals, overlap)
+    omega = np.sqrt(overlap) * normals
     for column in range(2):
         direct = _softmax_mean(omega[:, column], 2.0, overlap)
         np.testing.assert_allclose(np.exp(seen.log_weight[:, column]), direct, rtol=2e-4)  # worst 3e-5
@@ -41,14 +41,14 @@ def test_gumbel_integral_is_the_mean_of_the_softmax(overlap):
 
 @pytest.mark.parametrize("rate", [2.0, np.inf])
 def test_slopes_of_the_channel_by_differences(rate):
-    channel, overlap, h = SelectionChannel(rate, normal_points(8, 3, 2)), 0.5, 1e-2
-    slopes = channel.seen(overlap).slopes
+    normals, overlap, h = normal_points(8, 3, 2), 0.5, 1e-2
+    slopes = seen_of_selection(rate, normals, overlap).slopes
     for token in range(3):
         sides = []
         for sign in (1, -1):
-            moved = channel.normals.copy()
+            moved = normals.copy()
             moved[token] += sign * h / np.sqrt(overlap)
-            sides.append(SelectionChannel(rate, moved).seen(overlap).log_weight)
+            sides.append(seen_of_selection(rate, moved, overlap).log_weight)
         for l in range(3):
             numeric = (sides[0][l] - sides[1][l]) / (2 * h)
             np.testing.assert_allclose(slopes[l][token], numeric, atol=3e-3, rtol=3e-3)
@@ -56,7 +56,7 @@ def test_slopes_of_the_channel_by_differences(rate):
 
 def test_the_positions_of_the_largest_of_three():
     """At nu = infinity and q -> 0 nothing is seen: every position has probability 1/3."""
-    seen = SelectionChannel(np.inf, normal_points(16, 3, 3)).seen(1e-10)
+    seen = seen_of_selection(np.inf, normal_points(16, 3, 3), 1e-10)
     np.testing.assert_allclose(np.exp(seen.log_weight), 1 / 3, rtol=1e-4)
 
 

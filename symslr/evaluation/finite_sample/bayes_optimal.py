@@ -121,7 +121,7 @@ class _Sequences:
 
     def seen(self, logit: float) -> Seen:
         """What the fields of the keys say at the overlap with this logit."""
-        return self.channel.seen(1 / (1 + math.exp(-logit)))
+        return self.channel(1 / (1 + math.exp(-logit)))
 
     def squares(self, logits: Array) -> Array:
         """E sum f^2 for keys and for values."""

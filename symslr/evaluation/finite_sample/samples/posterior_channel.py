@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtr
@@ -38,19 +39,19 @@ class Seen:
         return np.sum([p * slope for p, slope in zip(probability, self.slopes, strict=True)], axis=0)
 
 
-def position_channel(law: SequenceLaw, normals: Array) -> ShiftChannel | SelectionChannel:
-    """The channel of a task; ``law`` has numbers for its parameters.
+def position_channel(law: SequenceLaw, normals: Array) -> Callable[[float], Seen]:
+    """What is seen at an overlap q, of a task; ``law`` has numbers for its parameters.
 
     Raises:
         ValueError: for a weight that is neither a Gaussian shift (spiked) nor a softmax selection (max).
     """
     shift = gaussian_shift(law)
     if shift is not None:
-        return ShiftChannel(shift, normals)
+        return partial(seen_of_shift, shift, normals)
     rate = selection_rate(law)
     if rate is None:
         raise ValueError(f"Bayes-optimal curve: found the weight {law.weight}; expected spiked-SLR or max-SLR")
-    return SelectionChannel(rate, normals)
+    return partial(seen_of_selection, rate, normals)
 
 
 def selection_rate(law: SequenceLaw) -> float | None:
@@ -63,17 +64,11 @@ def selection_rate(law: SequenceLaw) -> float | None:
     return None if slope is None else float(slope)
 
 
-@final
-class ShiftChannel:
+def seen_of_shift(shift: float, normals: Array, overlap: float) -> Seen:
     """spiked-SLR: E[g(l, chi*) | omega] = exp(s omega_l - s^2 q/2), s = sqrt(nu)."""
-
-    def __init__(self, shift: float, normals: Array) -> None:
-        self.shift, self.normals = shift, normals
-
-    def seen(self, overlap: float) -> Seen:
-        omega = np.sqrt(overlap) * self.normals
-        omega[0] += overlap * self.shift
-        return Seen(self.shift * omega - self.shift**2 * overlap / 2, self.shift, np.ones_like(omega[:1]))
+    omega = np.sqrt(overlap) * normals
+    omega[0] += overlap * shift
+    return Seen(shift * omega - shift**2 * overlap / 2, shift, np.ones_like(omega[:1]))
 
 
 TAIL = 14.0
@@ -84,8 +79,7 @@ TABLE = 2048
 """Nodes from which the law of the noise is interpolated."""
 
 
-@final
-class SelectionChannel:
+def seen_of_selection(rate: float, normals: Array, overlap: float) -> Seen:
     """max-SLR: E softmax_l(nu chi*) given omega, one integral over the level t of the largest perturbed score.
 
     Scores are measured in units of nu (or of 1 at nu = infinity, where no Gumbel noise is left): score_m = omega_m plus
@@ -93,14 +87,9 @@ class SelectionChannel:
     J_lm = int psi'(t - omega_l) psi'(t - omega_m) prod_{others} psi dt, dW_l/d omega_m = -J_lm for m != l, and the
     gradient of each W_l sums to zero, as a common shift of the scores changes nothing.
     """
-
-    def __init__(self, rate: float, normals: Array) -> None:
-        self.rate, self.normals = rate, normals
-
-    def seen(self, overlap: float) -> Seen:
-        omega = np.sqrt(overlap) * self.normals
-        weight, slopes = _largest_score(omega, *_noise_table(self.rate, overlap))
-        return Seen(np.log(np.maximum(weight, 1e-300)), slopes, weight / weight.sum(axis=0))
+    omega = np.sqrt(overlap) * normals
+    weight, slopes = _largest_score(omega, *_noise_table(rate, overlap))
+    return Seen(np.log(np.maximum(weight, 1e-300)), slopes, weight / weight.sum(axis=0))
 
 
 def _noise_table(rate: float, overlap: float) -> tuple[Array, Array, Array, float]:
