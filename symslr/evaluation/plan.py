@@ -99,14 +99,8 @@ def plan(expr: Expr) -> Node:
         CannotEvaluate: when a node is of a kind that no quadrature here takes.
     """
     found, kernel = reduced_form(expr)
-    node = open_plan(found) if kernel is None else open_plan(found).closed(kernel)
-    return node.beside(Attended.of(expr)) if isinstance(node, MinimumNode) else node
-
-
-@lru_cache(maxsize=512)
-def open_plan(expr: Expr) -> Node:
-    """The node of a reduced expression, kept: one for all kernels."""
-    return build(expr)
+    node = _open_plan(found) if kernel is None else _open_plan(found).closed(kernel)
+    return MinimumNode(node.body, node.variables, Attended.of(expr)) if isinstance(node, MinimumNode) else node
 
 
 def build(expr: Expr) -> Node:
@@ -135,6 +129,10 @@ def build(expr: Expr) -> Node:
     if isinstance(expr, SPECIAL):
         raise CannotEvaluate(f"found {type(expr).__name__}; expected a reduced expression")
     return _formula(expr)
+
+
+_open_plan = lru_cache(maxsize=512)(build)
+"""Kept: one for all kernels."""
 
 
 def _minimum(expr: Expr) -> Node:

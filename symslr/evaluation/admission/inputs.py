@@ -172,7 +172,7 @@ def _scalar(symbol: Symbol, value: object) -> Any:
     except TypeError as error:
         raise ValueError(str(error)) from None
     if number.is_Rational:
-        _check(symbol, number, number)
+        _check(symbol, number)
         return number
     if not number.is_number or not number.is_comparable:
         raise ValueError(f"{symbol}: found {number}; expected a finite real number")
@@ -180,7 +180,7 @@ def _scalar(symbol: Symbol, value: object) -> Any:
         raise ValueError(
             f"{symbol}: found {number}; expected a finite real number (take the limit of the formula first)"
         )
-    _check(symbol, number, number)
+    _check(symbol, number)
     return number
 
 
@@ -193,19 +193,19 @@ def _array(symbol: Symbol, value: Any) -> Any:
         raise ValueError(f"{symbol}: found an empty array; expected at least one number")
     if not np.all(np.isfinite(array)):
         raise ValueError(f"{symbol}: found an array with {array[~np.isfinite(array)][0]}; expected finite numbers")
-    _check(symbol, float(np.min(array)), float(np.min(array)))
+    _check(symbol, float(np.min(array)))
     if symbol.is_integer and np.any(array != np.round(array)):
         raise ValueError(f"{symbol}: found {array[array != np.round(array)][0]:g}; expected integers")
     return array
 
 
-def _check(symbol: Symbol, number: Any, shown: Any) -> None:
+def _check(symbol: Symbol, number: Any) -> None:
     """The symbol's assumptions."""
     least = _least(symbol)
     if symbol.is_integer:
         whole = number.is_integer if isinstance(number, Expr) else True
         if not whole or number < least:
             kind = "an integer" if least == -inf else f"an integer >= {least:.0f}"
-            raise ValueError(f"{symbol}: found {shown}; expected {kind}")
+            raise ValueError(f"{symbol}: found {number}; expected {kind}")
     elif number < least:
-        raise ValueError(f"{symbol}: found {shown}; expected a number >= 0")
+        raise ValueError(f"{symbol}: found {number}; expected a number >= 0")

@@ -224,10 +224,6 @@ class MinimumNode(Node):
     def closed(self, kernel: Expr) -> MinimumNode:
         return MinimumNode(self.body.closed(kernel), self.variables, self.attended)
 
-    def beside(self, attended: Attended) -> MinimumNode:
-        """The same minimum with what it attends to."""
-        return MinimumNode(self.body, self.variables, attended)
-
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         value, error, _ = self.minimum(context, scope, {})
         return value, error
