@@ -99,7 +99,7 @@ def plan(expr: Expr) -> Node:
         CannotEvaluate: when a node is of a kind that no quadrature here takes.
     """
     found, kernel = reduced_form(expr)
-    node = _open_plan(found) if kernel is None else _open_plan(found).closed(kernel)
+    node = open_plan(found) if kernel is None else open_plan(found).closed(kernel)
     return MinimumNode(node.body, node.variables, Attended.of(expr)) if isinstance(node, MinimumNode) else node
 
 
@@ -131,7 +131,7 @@ def build(expr: Expr) -> Node:
     return _formula(expr)
 
 
-_open_plan = lru_cache(maxsize=512)(build)
+open_plan = lru_cache(maxsize=512)(build)
 """Kept: one for all kernels."""
 
 
