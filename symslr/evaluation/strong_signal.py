@@ -82,6 +82,7 @@ def _expanded(
     """
     from symslr.algebra.rule import RuleRefused
     from symslr.algebra.rules import TransformMoments
+    from symslr.evaluation.certified.backend import correct_digits
     from symslr.theory.asymptotics import FREQUENCY, sech_transform, selected_error, shifted_error
 
     try:
@@ -103,7 +104,8 @@ def _expanded(
         raise CannotEvaluate(
             f"the number is below 2**-{MOST_BITS:.0e}, which no digits can name; ask for a weaker signal"
         )
-    return replace(found, error=error, kind=kind, digits=_left(found.value, error), method=METHOD.format(order=order))
+    known = correct_digits(found.value, error) if error else 99
+    return replace(found, error=error, kind=kind, digits=known, method=METHOD.format(order=order))
 
 
 def _risk(expr: Expr) -> tuple[Expr, SequenceLaw, Any] | None:
@@ -136,10 +138,3 @@ def _of_any_length(law: SequenceLaw) -> SequenceLaw:
 
 def _over(expr: Expr, length: Any) -> Expr:
     return expr if length is None else LengthExpectation(expr, length)
-
-
-def _left(value: Any, error: Any) -> int:
-    """Significant digits that an error leaves."""
-    if not error < abs(value):
-        return 0
-    return 99 if error == 0 else max(0, int(mpmath.floor(-mpmath.log10(2 * error / abs(value)))))

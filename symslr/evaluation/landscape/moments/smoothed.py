@@ -28,14 +28,6 @@ KINKED = 1e-4
 """Least scale of a kernel that cannot be differentiated: what is lost to s^-2 is 1e-8, what the risk moves by as much."""
 
 
-def hermite(nodes: Array) -> list[Array]:
-    """He_0 to He_ORDER."""
-    found = [np.ones_like(nodes), nodes]
-    for n in range(1, ORDER):
-        found.append(nodes * found[n] - n * found[n - 1])
-    return found
-
-
 @final
 class Smoothed:
     """G(a, j) for a <= 2 and j <= ``ORDER``, and its derivatives in the kernel's own parameters.
@@ -78,7 +70,7 @@ class Smoothed:
         self.kappa = self._jets[0, 0]
         self._roots = np.outer(roots, along)
         self.mass = self._roots**2
-        self._hermite = hermite(rho)
+        self._hermite = np.polynomial.hermite_e.hermevander(rho, ORDER).T
 
     def on(self, t: Array) -> Smoothed:
         """Set the Laplace nodes; the object itself."""
