@@ -37,12 +37,8 @@ def split(expr: Expr, logarithms: dict[Expr, Expr] | None = None) -> Split:
             exponent += power
         elif base in known:
             exponent += power * known[base]
-        elif power.is_Integer or not base.args:
+        elif power.is_Integer or not base.args or (base.is_Mul and base.is_positive):
             inner = split(base, known) if base.is_Mul else Split(S.Zero, base)
-            exponent += power * inner.exponent
-            rest *= Pow(inner.rest, power)
-        elif base.is_Mul and base.is_positive:
-            inner = split(base, known)
             exponent += power * inner.exponent
             rest *= Pow(inner.rest, power)
         elif base.is_positive and not power.is_number:
