@@ -137,9 +137,8 @@ class SharedMesh:
                 change = max(self._confirmed(points.take(few), seen, finer, few))
                 seen.inner = [max(error, change) for error in seen.inner]
             both[:, todo] = seen.result()
-            both[:, todo[seen.cut >= POOR * tolerance * np.array(seen.size)]] = (
-                np.nan
-            )  # of no finer mesh are the ends further out
+            late = seen.cut >= POOR * tolerance * np.array(seen.size)
+            both[:, todo[late]] = np.nan  # of no finer mesh are the ends further out
             outer, inner = (np.array(error) >= ENOUGH * tolerance for error in (seen.outer, seen.inner))
             coarse = np.flatnonzero(outer | inner)
             if not len(coarse):

@@ -42,10 +42,8 @@ class LaplaceCode:
         for kernel, indices in zip(self.form.kernels, self.form.moments_of):
             parts = [split(slope) for slope in kernel.slopes]
             for moment in (self.form.moments[i] for i in indices):
-                centred = moment.exponent
-                if moment.gaussian is not None:
-                    centred = moment.gaussian.curvature * (self.form.x - moment.gaussian.centre) ** 2
-                parts.append(Split(centred, moment.rest))
+                square = moment.gaussian
+                parts.append(Split(moment.exponent if square is None else square.centred(self.form.x), moment.rest))
             exprs = [e for part in parts for e in (part.exponent, *self._without_overflow(part.rest))]
             functions.append(self.arithmetic.compile((self.form.x, *self.parameters), exprs))
         return functions

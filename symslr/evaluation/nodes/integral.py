@@ -46,9 +46,7 @@ class IntegralNode(Node):
         self.height = square.height if square is not None else integrand * 0
         polynomial = square is not None and parts.rest.is_polynomial(variable)
         self.curvature = square.curvature if square is not None and polynomial else S.NegativeOne
-        exponent = parts.exponent
-        if square is not None:
-            exponent = square.curvature * (variable - square.centre) ** 2
+        exponent = parts.exponent if square is None else square.centred(variable)
         self.exprs = [exponent, parts.rest, magnitude(parts.exponent)]
         self._log_rest = signed_log(parts.rest, (variable, *children, *parameters))
         self.kinks = breakpoint_equations(integrand, variable)

@@ -122,9 +122,8 @@ class Sum:
             lost = ~(np.abs(total) >= KEPT)
         if is_curve and lost.any():
             numbers, which = self._again(lost, at)
-            again = np.array([(np.nan, np.nan) if number is None else _sign_and_log(number) for number in numbers])[
-                which
-            ]
+            pairs = [(np.nan, np.nan) if number is None else _sign_and_log(number) for number in numbers]
+            again = np.array(pairs)[which]
             known = ~np.isnan(again[:, 0])
             sign[lost] = np.where(known, again[:, 0], sign[lost])
             found[lost] = np.where(known, again[:, 1], found[lost])

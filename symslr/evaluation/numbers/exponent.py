@@ -56,8 +56,9 @@ class Gaussian:
     centre: Expr
     height: Expr
 
-    def __call__(self, x: Symbol) -> Expr:
-        return self.curvature * (x - self.centre) ** 2 + self.height
+    def centred(self, x: Symbol) -> Expr:
+        """The exponent without its height."""
+        return self.curvature * (x - self.centre) ** 2
 
 
 def gaussian(exponent: Expr, x: Symbol) -> Gaussian | None:

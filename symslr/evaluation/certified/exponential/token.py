@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from math import comb
 
-from sympy import E, Expr, Poly, PolynomialError, S, exp, expand, expand_log, factorial2, log, oo, pi, sqrt
+from sympy import E, Expr, S, exp, expand, expand_log, factorial2, log, oo, pi, sqrt
 
 from symslr.evaluation.certified.monomial import Monomial
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.elementary import sign
+from symslr.evaluation.numbers.exponent import gaussian
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.symbols import x as law_symbol
 
@@ -91,18 +92,13 @@ def _kernel(rate: Expr, x: Expr) -> tuple[Expr, tuple[Expr, Expr] | None]:
 
 def _complete_square(exponent: Expr, x: Expr, u: Expr) -> tuple[Expr, Expr, Expr]:
     """(w, m, sigma) with int exp(exponent) f(x) dx = w E f(m + sigma z), z ~ N(0, 1)."""
-    try:
-        polynomial = Poly(exponent, x)
-    except PolynomialError:
-        polynomial = None
-    if polynomial is None or polynomial.degree() != 2 or exponent.has(u):
+    square = None if exponent.has(u) else gaussian(exponent, x)
+    if square is None:
         raise CannotEvaluate(f"certified: found the token weight exp({exponent}); expected a Gaussian")
-    quadratic, linear, constant = polynomial.all_coeffs()
-    if sign(quadratic) >= 0:
+    if sign(square.curvature) >= 0:
         raise CannotEvaluate(f"certified: the expectation diverges, the weight is exp({exponent})")
-    variance = -1 / (2 * quadratic)
-    mean = variance * linear
-    return sqrt(2 * pi * variance) * exp(constant + mean * linear / 2), mean, sqrt(variance)
+    variance = -1 / (2 * square.curvature)
+    return sqrt(2 * pi * variance) * exp(square.height), square.centre, sqrt(variance)
 
 
 def _moment(p: int) -> Expr:

@@ -9,7 +9,7 @@ from math import gcd
 from typing import Any
 
 from flint import arb, arb_poly, ctx
-from sympy import Add, Basic, Expr, Integral, Mul, Poly, Pow, S, Symbol, exp
+from sympy import Add, Basic, Expr, Integral, Mul, Pow, S, Symbol, exp
 
 from symslr.evaluation.certified.analytic.form import Lines, X, line_bits, line_terms
 from symslr.evaluation.certified.analytic.proof import PROOF_BITS
@@ -21,6 +21,7 @@ from symslr.evaluation.certified.outer import Integrand
 from symslr.evaluation.certified.taylor import Jet, Taylor
 from symslr.evaluation.errors import NotProved, TooManyDigits
 from symslr.evaluation.numbers.elementary import Between, ball, elementary_ball
+from symslr.evaluation.numbers.exponent import gaussian
 from symslr.expression.expectation import ScalarExpectation
 
 ATTEMPTS = 6
@@ -234,10 +235,8 @@ def _gathered(factor: Expr) -> Expr:
     exponents = [part.exp for part in Mul.make_args(factor) if isinstance(part, exp)]
     rest = Mul(*(part for part in Mul.make_args(factor) if not isinstance(part, exp)))
     total = Add(*exponents)
-    if total.is_polynomial(X) and Poly(total, X).degree() == 2:
-        square, slope, constant = Poly(total, X).all_coeffs()
-        total = square * (X + slope / (2 * square)) ** 2 + (constant - slope**2 / (4 * square))
-    return rest * exp(total)
+    square = gaussian(total, X)
+    return rest * exp(total if square is None else square.centred(X) + square.height)
 
 
 def _bits(nats: float) -> int:
