@@ -116,7 +116,7 @@ class GrowthBounds:
         if expr == self.variable:
             return self._line
         if expr.is_Mul:
-            return self._summed(self.modulus(arg) for arg in expr.args)
+            return sum((self.modulus(arg) for arg in expr.args), Exponent(0.0))
         if expr.is_Pow and expr.exp.is_Rational:
             return (self.modulus(expr.base) if expr.exp > 0 else self.inverse(expr.base)).times(float(abs(expr.exp)))
         if (
@@ -140,7 +140,7 @@ class GrowthBounds:
         if isinstance(expr, exp):
             return self.above(-expr.exp)
         if expr.is_Mul:
-            return self._summed(self.inverse(arg) for arg in expr.args)
+            return sum((self.inverse(arg) for arg in expr.args), Exponent(0.0))
         if expr.is_Pow and expr.exp.is_Rational:
             return (self.inverse(expr.base) if expr.exp > 0 else self.modulus(expr.base)).times(float(abs(expr.exp)))
         for arg in expr.args if expr.is_Add else ():
@@ -186,7 +186,7 @@ class GrowthBounds:
         if expr.is_polynomial(self.variable) and Poly(expr, self.variable).degree() <= 2:
             return self._of_quadratic(Poly(expr, self.variable))
         if expr.is_Add:
-            return self._summed(self.above(arg) for arg in expr.args)
+            return sum((self.above(arg) for arg in expr.args), Exponent(0.0))
         if isinstance(expr, log_):
             return self.modulus(expr.args[0])
         factor, rest = expr.as_independent(self.variable, as_Add=False)
@@ -224,13 +224,6 @@ class GrowthBounds:
         both = self.modulus(inside).or_more(self.inverse(inside))
         total = max(both.constant, 1.0) + max(both.linear, 0.0) + max(both.square, 0.0)
         return Exponent(_up(log(total))) + self._line.times(2.0 if both.square > 0 else 1.0)
-
-    @staticmethod
-    def _summed(bounds: Any) -> Exponent:
-        total = Exponent(0.0)
-        for bound in bounds:
-            total = total + bound
-        return total
 
 
 def _up(number: float) -> float:
