@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from sympy import Expr, Symbol
 
+from symslr.budget import OutOfTime, processor_time
 from symslr.evaluation.engine import EXPONENTIAL, MULTIPRECISION_DIGITS
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.least import least_risk, risk_at
 from symslr.expression.value import Value
 from symslr.model.attention import Attention
 from symslr.model.task import Task
+
+QUICK = 2.0
+"""Seconds of processor time for a proof that nobody asked for: at key scales in the hundreds one takes a minute."""
 
 
 def risk_as_asked(
@@ -41,10 +46,8 @@ def risk_as_asked(
 
     if digits is not None or backend is not None:
         return found(MULTIPRECISION_DIGITS if digits is None else digits, backend)
-    try:
+    with suppress(CannotEvaluate, OutOfTime), processor_time(QUICK):
         proved = found(MULTIPRECISION_DIGITS, EXPONENTIAL)
         if proved[0].digits >= MULTIPRECISION_DIGITS:
             return proved
-    except CannotEvaluate:
-        pass
     return found(None, None)
