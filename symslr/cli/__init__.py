@@ -39,4 +39,5 @@ def command() -> None:
             raise SystemExit(2)
         main()
     finally:
+        gc.freeze()  # else Python looks through all objects once more at its end, which takes 0.15 s of a short command
         stop_at_once()

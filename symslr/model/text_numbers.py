@@ -10,6 +10,9 @@ from symslr.model.text_scan import NUMBER, Source, as_source, check_digits
 LONGEST_SEQUENCE = 10**300
 
 _INFINITE = {"inf": float("inf"), "+inf": float("inf"), "-inf": float("-inf"), "oo": float("inf"), "-oo": float("-inf")}
+A_NUMBER = "a number such as 2, 0.25, 1/3 or 1e-3"
+A_LENGTH = "a length such as 3 or a law such as 1:1/3,2:2/3"
+"""What a refusal says was expected."""
 _NUMBER = re.compile(rf" *([-+]?) *({NUMBER})(?: */ *({NUMBER}))? *")
 
 
@@ -63,13 +66,13 @@ def read_length(text: str, *, what: str = "length") -> int | tuple[tuple[int, Fr
     return tuple(sorted(law.items()))
 
 
-def _number(source: Source, start: int, text: str) -> Fraction:
+def _number(source: Source, start: int, text: str, expected: str = A_NUMBER) -> Fraction:
     """The number that `text`, which begins at column `start` of the source, consists of."""
     found = _NUMBER.fullmatch(text)
     column = start + len(text) - len(text.lstrip(" "))
     if found is None:
         shown = ascii(text.strip(" "))[:40]
-        raise source.refuse(column, f"found {shown}; expected a number such as 2, 0.25, 1/3 or 1e-3")
+        raise source.refuse(column, f"found {shown}; expected {expected}")
     for group in (2, 3):
         if found[group] is not None:
             check_digits(source, start + found.start(group), found[group])
@@ -83,7 +86,7 @@ def _number(source: Source, start: int, text: str) -> Fraction:
 
 
 def _length(source: Source, start: int, text: str) -> int:
-    value = _number(source, start, text)
+    value = _number(source, start, text, A_LENGTH)
     if value.denominator != 1 or not 1 <= value <= LONGEST_SEQUENCE:
         raise source.refuse(
             start, f"found the length {text.strip(' ')[:40]}; expected a whole number from 1 to 10**300"

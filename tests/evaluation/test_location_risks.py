@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sympy import Abs, Expr, Rational, exp, sin
+from sympy import Abs, Expr, Rational, exp, gamma, log, sin, sqrt
 
 from symslr import Attention, LocationTask, SpikedSLR, evaluate, minimal_risk, softmax
 from symslr.evaluation.errors import CannotEvaluate
@@ -14,6 +14,7 @@ from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.risk import _along_line
 from symslr.model.location import Independent
 from symslr.model.location.attention import LocatedAttention, Selection
+from symslr.model.location.covariance import Covariance
 from symslr.model.symbols import L, i, j, l, x
 from tests.evaluation.laws_of_location import (
     EQUAL,
@@ -196,6 +197,28 @@ def test_a_plain_attention_on_a_plain_law_is_the_task_it_reduces_to() -> None:
     shifted, places = least_value(task(strength=1, key_covariance=EQUAL), softmax)
     assert float(shifted) == pytest.approx(float(bayes_value(task())), rel=1e-10)
     assert float(places["a"]) == pytest.approx(2.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("bias", [1 / (l - 1), -1 / (l - 1), sqrt(l - 2), log(l - 2), exp(exp(300 * l)), -(10**13) * l])
+def test_a_bias_that_is_no_number_somewhere_is_refused(bias: Expr) -> None:
+    """One that is infinite at a position was taken for one that is the same at all."""
+    for attention in (softmax, Attention(1 / (1 + exp(-x)), normaliser=None), Selection("sparsemax")):
+        with pytest.raises(ValueError, match="at every position"):
+            risk_value(task(), LocatedAttention(attention, bias=bias), 1)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("entry", [1 / Abs(i - j), sqrt(i + j - 3), exp(300 * (i + j))])
+def test_a_filter_that_is_no_number_somewhere_is_refused(entry: Expr) -> None:
+    with pytest.raises(ValueError, match="not a number at i=1, j="):
+        risk_value(task(), LocatedAttention(softmax, filter=Covariance(entry, "filter")), 1)
+
+
+def test_a_bias_of_special_functions() -> None:
+    """(l - 1)! at three positions is 1 + (l - 1)(l - 2)/2."""
+    polynomial = 1 + (l - 1) * (l - 2) / 2
+    special, plain = (risk_value(task(), LocatedAttention(softmax, bias=bias), 1) for bias in (gamma(l), polynomial))
+    assert float(special) == pytest.approx(float(plain), rel=1e-12)
 
 
 def test_what_has_no_number_is_refused_in_one_line() -> None:

@@ -20,6 +20,7 @@ from symslr.evaluation.in_time import in_time
 from symslr.evaluation.laplace import table
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.location import bayes_value
+from symslr.evaluation.minima.least import risk_as_asked
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
@@ -277,3 +278,14 @@ def test_a_weight_that_underflows_keeps_its_sign() -> None:
     for digits in (3, 9):
         found = evaluate(population_risk(MaxSLR(noise=0), step), values, digits=digits, backend="numpy")
         assert abs(float(found) - expected) <= float(found.error) + 1e-9
+
+
+def test_a_proof_that_nobody_asked_for_leaves_time_for_the_number() -> None:
+    """At scale 300 the proof takes a minute: while all the time went into it, there were 7 digits."""
+    task, values = SpikedSLR(noise=0), {"L": 3, "nu": 1}
+    value, _ = in_time(30.0, None, lambda n: risk_as_asked(task, softmax, Integer(300), values, n))
+    assert value.digits >= 10
+    proved = evaluate(population_risk(task, softmax, Integer(50)), values, digits=18)
+    number = evaluate(population_risk(task, softmax, Integer(50)), values)
+    assert (proved.kind, number.kind) == (Kind.CERTIFIED, Kind.ESTIMATED)
+    assert abs(proved.value - number.value) <= proved.error + number.error

@@ -528,7 +528,7 @@ def test_lengths() -> None:
         ("1:-1,2:2", "column 3: found the probability -1"),
         ("1:0.333,2:0.667,3:0.1", "column 1: found probabilities that sum to 11/10; expected 1 exactly"),
         ("1:1/2,2:1/0", "column 11: found a division by zero"),
-        ("a:1", "column 1: found 'a'; expected a number"),
+        ("a:1", "column 1: found 'a'; expected a length such as 3"),
         ("1:1:1", "column 3: found '1:1'; expected a number"),
         (
             ",".join(f"{k}:1/{10**49 + k}" for k in range(1, 30)),

@@ -23,6 +23,8 @@ LARGEST = 345.0
 """log of the largest weight without a normaliser: sums of squares of such are float64."""
 SAME = 1e-12
 """Relative difference below which biases are one number."""
+LARGEST_BIAS = 1e12
+"""A bias beyond which nothing is left of a key beside it."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +120,20 @@ class Attend:
 
         Raises:
             CannotEvaluate: where every position is relevant, of which an attention without a normaliser has no best bias.
+            ValueError: where it is infinite, or not real, at a position.
         """
         bias, setting = self.attention.bias, self.setting
         if bias is None or bias == "free":
             return None
         if bias != "matched":
-            return over_positions(bias, setting.length)
+            found = over_positions(bias, setting.length)
+            bad = np.flatnonzero(~(np.abs(found) <= LARGEST_BIAS))
+            if len(bad):
+                raise ValueError(
+                    f"bias {bias}: found {found[bad[0]]:g} at l={bad[0] + 1}; expected a number of at most {LARGEST_BIAS:g} in "
+                    "size at every position"
+                )
+            return found
         base = self.attention.base
         alone = isinstance(base, Attention) and not base.is_normalised
         own = setting.log_odds if alone or not setting.size else setting.log_prior

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import scipy
-from sympy import Expr, Integer, expand_log, lambdify, log
+from sympy import Expr, Integer, expand_log, log
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.subsets.counts import inclusion
-from symslr.model.float64 import in_float64
+from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.location.covariance import AutoRegressive, Covariance, Equicorrelated
 from symslr.model.location.task import LocationTask
 from symslr.model.location.where import Independent, OnePosition, Subset, Where
@@ -208,11 +208,10 @@ def relevant(where: Where) -> int:
 
 
 def over_positions(expr: Expr, length: int) -> Any:
-    """An expression in ``l`` and ``L`` at the positions 1, ..., L."""
-    function = lambdify((l,), in_float64(expr.subs(L, length)), "numpy")
+    """An expression in ``l`` and ``L`` at the positions 1, ..., L; nan where it is not real."""
     with np.errstate(all="ignore"):
-        found = np.asarray(function(np.arange(1, length + 1, dtype=float)), dtype=float)
-    return np.broadcast_to(found, (length,)).copy()
+        (found,) = compile_float((l,), (expr.subs(L, length),))(np.arange(1, length + 1, dtype=float))
+    return np.broadcast_to(np.asarray(found, dtype=float), (length,)).copy()
 
 
 def written_out(covariance: Covariance | None, length: int) -> Any:

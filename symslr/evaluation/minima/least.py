@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from math import isfinite
@@ -13,6 +14,7 @@ import mpmath
 import numpy as np
 from sympy import Expr, S, Symbol, oo
 
+from symslr.budget import OutOfTime, processor_time
 from symslr.evaluation.admission.inputs import checked_digits, checked_inputs
 from symslr.evaluation.engine import EXPONENTIAL, MULTIPRECISION_DIGITS, evaluate, symbols_of
 from symslr.evaluation.errors import CannotEvaluate
@@ -36,6 +38,8 @@ from symslr.model.symbols import a, epsilon, x
 from symslr.model.task import Task
 from symslr.theory.population import matched_scale, minimal_risk, population_risk
 
+QUICK = 2.0
+"""Seconds of processor time for a proof that nobody asked for: at key scales in the hundreds one takes a minute."""
 AROUND, SMALL = (0.5, 1.5), 0.5
 """Where no bounds are given, a least risk is proved for scales between these multiples of the one that a search finds, or for
 |a| <= SMALL where that is smaller."""
@@ -79,12 +83,10 @@ def risk_as_asked(
 
     if digits is not None or backend is not None:
         return found(MULTIPRECISION_DIGITS if digits is None else digits, backend)
-    try:
+    with suppress(CannotEvaluate, OutOfTime), processor_time(QUICK):
         proved = found(MULTIPRECISION_DIGITS, EXPONENTIAL)
         if proved[0].digits >= MULTIPRECISION_DIGITS:
             return proved
-    except CannotEvaluate:
-        pass
     return found(None, None)
 
 

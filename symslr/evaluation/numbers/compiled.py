@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, reduce
 from types import CodeType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy  # hands out scipy.special, which takes 0.2 s to load, when it is first asked for
@@ -142,6 +142,8 @@ def _by_names(symbols: tuple[Symbol, ...], exprs: list[Expr], modules: list[Any]
 
 class _Printer(SciPyPrinter):
     """As ``lambdify`` makes one, but leaving terms in their order and printing symbols by names: to put others in takes long."""
+
+    _kc: ClassVar = {**SciPyPrinter._kc, "Pi": "numpy.pi"}  # known constants; scipy.constants takes 0.1 s to import
 
     def __init__(self, names: dict[Symbol, str]) -> None:
         own = {name: name for name in _namespace()}

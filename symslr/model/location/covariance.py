@@ -104,7 +104,7 @@ class Covariance:
         """The matrix in float64, once every parameter has its value.
 
         Raises:
-            ValueError: for a matrix that is too large to write out.
+            ValueError: for a matrix that is too large to write out, or with an entry that is infinite or not real.
         """
         if length > LARGEST_MATRIX:
             raise ValueError(
@@ -113,9 +113,19 @@ class Covariance:
             )
         # numpy knows no Kronecker delta of arrays
         entry = self.entry.subs(L, length).replace(KroneckerDelta, lambda a, b: Piecewise((1, Eq(a, b)), (0, True)))
-        function = lambdify((i, j), in_float64(entry), "numpy")
+        function = lambdify((i, j), in_float64(entry), "scipy")
         rows, columns = np.meshgrid(np.arange(1, length + 1), np.arange(1, length + 1), indexing="ij")
-        return np.broadcast_to(np.asarray(function(1.0 * rows, 1.0 * columns), dtype=float), (length, length)).copy()
+        with np.errstate(all="ignore"):
+            found = np.broadcast_to(
+                np.asarray(function(1.0 * rows, 1.0 * columns), dtype=float), (length, length)
+            ).copy()
+        bad = np.argwhere(~np.isfinite(found))
+        if len(bad):
+            row, column = bad[0] + 1
+            raise ValueError(
+                f"{self.what} {self.entry}: not a number at i={row}, j={column}; expected one at every pair of positions"
+            )
+        return found
 
     def check_positive(self, length: int) -> None:
         """Refuse a covariance that is not positive definite at this length, once every parameter has its value.
@@ -131,10 +141,6 @@ class Covariance:
             good = found.variance > 0 and rho < 1 and 1 + (length - 1) * rho > 0
         else:
             matrix = self.numbers(length)
-            if not np.all(np.isfinite(matrix)):
-                raise ValueError(
-                    f"{self.what} {self.entry}: not a number at some positions; expected one at every pair"
-                )
             good = bool(np.linalg.eigvalsh(matrix)[0] > 1e-12 * np.max(np.abs(matrix)))
         if not good:
             raise ValueError(

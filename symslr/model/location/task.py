@@ -270,7 +270,11 @@ def _prior(value: object) -> Expr | tuple[Expr, ...] | None:
         return weights
     weight = exact(value, "prior")
     check_parameters(weight, "prior", allowed={l})
-    return weight if weight.has(l) else None
+    if weight.has(l):
+        return weight
+    if not (weight.is_positive and weight.is_finite):
+        raise ValueError(f"prior: found {weight} at every position; expected a positive weight, such as 1 or 2**(-l)")
+    return None
 
 
 def _covariance(value: object, what: str) -> Covariance | None:
