@@ -30,6 +30,7 @@ from sympy import (
     Symbol,
     erfc,
     exp,
+    preorder_traversal,
 )
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import And, BooleanFalse, BooleanTrue, Not, Or
@@ -241,6 +242,14 @@ def token(family: IndexedBase, *places: Expr | int) -> Indexed:
 
 LEAVES: list[type] = []
 """Those whose value and error are kept while the formula around them is read again."""
+
+SAMPLED: list[type] = []
+"""Those that points may be drawn for where no grid is affordable."""
+
+
+def may_be_sampled(expr: Basic) -> bool:
+    """Whether an expression holds something that points may be drawn for, or a name that may stand for such."""
+    return expr.has(*SAMPLED) or any(hasattr(node, "definition") for node in preorder_traversal(expr))
 
 
 @definition_of(Pow)
