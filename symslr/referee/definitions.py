@@ -245,8 +245,7 @@ def _conditional_mean(self: Interpreter, node: ConditionalMean, scope: Scope) ->
     total = self.number(0)
     if isinstance(law, ConfigurationLaw):
         return sum(
-            weight * posterior_mean(self, node.label, law, scope, {xi: value})
-            for value, weight in zip(noise, weights)
+            weight * posterior_mean(self, node.label, law, scope, {xi: value}) for value, weight in zip(noise, weights)
         )
     for position in range(1, self.integer(law.length, scope) + 1):
         mean = self.number(0)
