@@ -10,18 +10,19 @@ from sympy import Expr, Product, Rational, S, Symbol, erf, exp
 from symslr.expression.configuration import ConfigurationMean
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.model.catalogue import SpikedSLR
-from symslr.model.configuration import ONE, ConfigurationPrior, r
+from symslr.model.configuration import ONE, ConfigurationPrior, Signal, r, theta
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import L, chi, epsilon, l, x
 from symslr.referee import shared
 from symslr.referee.arithmetic import Floats
+from symslr.referee.axes import Fineness
 from symslr.referee.interpreter import Interpreter
 from symslr.referee.plans import Quadrature
 from symslr.referee.referee import measured, referee
 from symslr.referee.scope import Frame, Scope
 
-u = Symbol("u", real=True)
+u, w = Symbol("u", real=True), Symbol("w", real=True)
 GROWING = ScalarExpectation(exp(u * x), x, STANDARD_NORMAL)
 SPIKED = SpikedSLR().law
 BOUNDED = ScalarExpectation(1 / (1 + exp(u * x)) ** 3, x, STANDARD_NORMAL)
@@ -106,17 +107,35 @@ def test_lines_that_share_a_mean_sum_it_once(monkeypatch: pytest.MonkeyPatch) ->
         assert abs(other.value - 3 * one.value - mpf(7) / 5) <= other.error + 3 * one.error
 
 
-def test_what_a_function_costs_in_long_doubles_is_told_again() -> None:
-    """SciPy's erf is one of float64: a number kept of it is rounded as coarsely the second time."""
+@pytest.mark.parametrize("planning", [True, False])
+def test_it_leaves_behind_what_it_left_the_first_time(planning: bool) -> None:
+    """Sizes, work, routes and plans; and that SciPy's erf is one of float64, which rounds long doubles coarsely."""
     node = ScalarExpectation(erf(x) ** 2, x, STANDARD_NORMAL)
+    left = []
     for _ in range(2):
         floats = Floats(np.longdouble)
-        reader = Interpreter(floats, Quadrature(floats, 13, {}, planning=True), {})
-        reader.value(node, Scope(Frame({}), {}))
-        assert floats.coarseness == 1.0
+        forecast = Fineness(floats, 1.5, 1.0, True)
+        quadrature = Quadrature(floats, 13, {}, planning=planning, forecast=forecast)
+        Interpreter(floats, quadrature, {}).value(node, Scope(Frame({}), {}))
+        assert quadrature.work > 0
+        assert quadrature.plans
+        own = {"began", "deadline", "arithmetic", "forecast", "absolute"}
+        left.append((floats.coarseness, {k: v for k, v in vars(quadrature).items() if k not in own}))
+    assert left[0] == left[1]
+    assert left[0][0] == 1.0
+
+
+def test_what_is_bound_around_it_counts() -> None:
+    node = ScalarExpectation(exp(u * x) + w, x, STANDARD_NORMAL)
+    floats, found = Floats(np.float64), []
+    for outside in (Fraction(1, 2), Fraction(3, 2)):
+        scope = Scope(Frame({w: Fraction(2)}, Frame({u: outside})), {})
+        found.append(float(Interpreter(floats, Quadrature(floats, 13, {}, planning=True), {}).value(node, scope)))
+    assert found == pytest.approx([2 + np.exp(1 / 8), 2 + np.exp(9 / 8)], rel=1e-12)
 
 
 def test_two_priors_in_one_formula() -> None:
-    fair, likely = (ConfigurationPrior(Product(odds ** r[l], (l, 1, L)), ONE, L) for odds in (S.One, S(3)))
-    found = referee(ConfigurationMean(r[1], fair) + 10 * ConfigurationMean(r[1], likely), {"L": 3}, 13)
-    assert abs(found.value - mpf(1) / 2 - mpf(15) / 2) <= mpf(10) ** -14
+    fair = ConfigurationPrior(S.One, Signal((theta,), [((S(7),), S.One)]), L)
+    likely = ConfigurationPrior(Product(3 ** r[l], (l, 1, L)), ONE, L)
+    found = referee(ConfigurationMean(theta * r[1], fair) + ConfigurationMean(theta * r[1], likely), {"L": 3}, 13)
+    assert abs(found.value - mpf(7) / 2 - mpf(3) / 4) <= mpf(10) ** -14
