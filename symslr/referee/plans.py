@@ -267,6 +267,7 @@ class Quadrature:
                     depth=problem.depth,
                     size=problem.size,
                     digits=self.digits,
+                    keep_pace=self._keep_pace,
                     under_densities=all(a.density is not None for a in problem.axes),
                 )
                 with self._entered():
