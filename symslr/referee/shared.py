@@ -10,8 +10,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sympy import Basic
 
 from symslr.referee.arithmetic import Array
@@ -40,6 +42,9 @@ class _Kept:
 
 LARGEST, ADDED = ("magnitude", "noise", "shared"), ("work", "done", "foreseen")
 """Fields of ``Quadrature`` of which a pass has the largest, and the sum."""
+
+EXACT = (int, Fraction, np.floating)
+"""Numbers that are what they say; two equal ones are one."""
 
 _kept: OrderedDict[Hashable, _Kept] = OrderedDict()
 """The latest ones."""
@@ -110,12 +115,10 @@ def _again(self: Interpreter, found: _Kept) -> Array:
 
 
 def _key(self: Interpreter, node: Basic, scope: Scope) -> Hashable | None:
-    """All that a value depends on; None where something is bound around it, or a number is not known exactly."""
-    if scope.frame.parent is not None:
-        return None
-    part, bound = part_of(node), scope.frame.bound
-    numbers = {symbol: bound[symbol] for symbol in part.symbols if symbol in bound}
-    if not all(number is None or isinstance(number, (int, Fraction)) for number in numbers.values()):
+    """All that a value depends on; None where it is an array, or a number is a ball."""
+    part = part_of(node)
+    numbers = {symbol: scope.lookup(symbol) for symbol in part.symbols}
+    if scope.depth or not all(isinstance(number, (*EXACT, NoneType)) for number in numbers.values()):
         return None
     integers = frozenset(known for known in scope.numbered if known[0] in part.letters)
     laws = frozenset((name, tuple(law)) for name, law in self.laws.items())

@@ -28,11 +28,6 @@ SPIKED = SpikedSLR().law
 BOUNDED = ScalarExpectation(1 / (1 + exp(u * x)) ** 3, x, STANDARD_NORMAL)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_kept() -> None:
-    shared._kept.clear()
-
-
 @pytest.mark.parametrize("digits", [13, 25])
 def test_other_numbers(digits: int) -> None:
     for value in (Fraction(1, 2), Fraction(1, 3), Fraction(1, 2)):
