@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -196,26 +196,27 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     except ValueError as refusal:
         return _unchecked(item, str(refusal))
     routes = Routes(SECONDS_PER_VALUE, began + seconds)
-    where = [_as_sharp_as_the_start(point, item, routes) for point in where]
+    # at a point to which no comparison comes the first line has no number
+    sharp = partial(_as_sharp_as_the_start, item=item, routes=routes)
     made: list[list[Comparison]] = [[] for _ in item.steps]
     missing = [""] * len(item.steps)
     forged = replay(item)
     rest = _turned(where[MOST_TELLING + 1 :], item)
     # point by point, not step by step: where time runs out every step has had its most telling points
     first = [*where[:MOST_TELLING], *long, *where[MOST_TELLING : MOST_TELLING + 1], *beside]
-    for point in first:
+    for point in map(sharp, first):
         for i, step in enumerate(item.steps):
             if not _is_false(made[i]) and not forged[i] and not _longer_seen(point, made[i]):
                 made[i] += compare(step.before, step.after, point, routes, step.remainder, step.relation)
     # what the first points have not shown to be false is worth the time that these take
     start = simulated_start(item, routes)
-    missing = [_remainder(step, item, where, routes, found) for step, found in zip(item.steps, made)]
+    missing = [_remainder(step, item, map(sharp, where), routes, found) for step, found in zip(item.steps, made)]
     enough = len(rest) if own_rules(item) else MORE
     more = [enough if not _lacks(step, item, found) else len(rest) for step, found in zip(item.steps, made)]
     for number, point in enumerate(rest):
         for i, step in enumerate(item.steps):
             if number < more[i] and not _is_false(made[i]) and not forged[i]:
-                made[i] += compare(step.before, step.after, point, routes, step.remainder, step.relation)
+                made[i] += compare(step.before, step.after, sharp(point), routes, step.remainder, step.relation)
                 if more[i] == len(rest) and not _lacks(step, item, made[i]):
                     more[i] = number + 1 + enough
     for i, step in enumerate(item.steps):
@@ -274,7 +275,7 @@ def _is_false(made: list[Comparison]) -> bool:
 
 
 def _compared(
-    sides: tuple[Expr, Expr], where: list[Point], routes: Routes, step: Step | None, before: list[Comparison]
+    sides: tuple[Expr, Expr], where: Iterable[Point], routes: Routes, step: Step | None, before: list[Comparison]
 ) -> list[Comparison]:
     """Comparisons point by point, until one of them is false; of a claim, or of a step with its remainder and relation."""
     made: list[Comparison] = []
@@ -285,7 +286,7 @@ def _compared(
     return made
 
 
-def _remainder(step: Step, item: Derivation, where: list[Point], routes: Routes, made: list[Comparison]) -> str:
+def _remainder(step: Step, item: Derivation, where: Iterable[Point], routes: Routes, made: list[Comparison]) -> str:
     """Looks at the order of a remainder, adds what was compared, and says what keeps it from being a bound."""
     if step.remainder == S.Zero or _is_false(made):
         return ""
@@ -304,13 +305,14 @@ def _claim(
     if item.result == claim.formula:
         return StepCheck(claim.source, Verdict.TRUE, symbolic=True)
     first, rest, cheap = where
-    made = _compared(sides, first, routes, None, [])
+    sharp = partial(_as_sharp_as_the_start, item=item, routes=routes)
+    made = _compared(sides, map(sharp, first), routes, None, [])
     beyond = 0
     for point in rest:
         if _is_false(made) or beyond >= MORE:
             break
         beyond += concluded("", made, sides, item).verdict is Verdict.TRUE
-        made += compare(*sides, point, routes)
+        made += compare(*sides, sharp(point), routes)
     if all(map(is_closed, sides)):
         made += _compared(sides, cheap, routes, None, made)
     found = replace(concluded(claim.source, made, sides, item), symbolic=_symbolic(item.result - claim.formula))

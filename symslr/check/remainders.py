@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -29,7 +29,9 @@ FARTHER = 2
 """Decades beyond the first at which a bound that is being overtaken is looked at again."""
 
 
-def remainder_tested(step: Step, item: Derivation, where: list[Point], routes: Routes) -> tuple[list[Comparison], str]:
+def remainder_tested(
+    step: Step, item: Derivation, where: Iterable[Point], routes: Routes
+) -> tuple[list[Comparison], str]:
     """Comparisons along the parameters of a remainder, and what keeps it from being called a bound, or an empty text."""
     named = sorted((s for s in step.remainder.free_symbols if isinstance(s, Symbol)), key=str)
     if not named:

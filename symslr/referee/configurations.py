@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
-from sympy import Expr, S
+from sympy import Basic, Expr, S
 
 from symslr.expression.configuration import (
     ConfigurationExpectation,
@@ -28,7 +28,7 @@ from symslr.model.symbols import chi, l, m, x, xi, z
 from symslr.referee.arithmetic import Array, CannotReferee, Floats
 from symslr.referee.degree import degree_in
 from symslr.referee.hermite import few_points
-from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of
+from symslr.referee.interpreter import COSTLY, LEAVES, SAMPLED, Interpreter, definition_of
 from symslr.referee.plans import Axis, Fixed, Problem, TooCostly
 from symslr.referee.samples import MOST_POINTS, Sampler, effective_points
 from symslr.referee.scope import Scope, symbols_of
@@ -53,6 +53,7 @@ CHUNK = 2_000_000
 
 COSTLY.append(ConfigurationExpectation)
 LEAVES.append(ConfigurationExpectation)
+SAMPLED.append(ConfigurationExpectation)
 
 
 @dataclass(frozen=True)
@@ -123,23 +124,42 @@ def _with_ones(length: int, count: int) -> list[list[int]]:
 
 
 def _averaged(
-    self: Interpreter, bodies: list[Expr], prior: ConfigurationPrior, scope: Scope, weight: Expr = S.One
+    self: Interpreter,
+    bodies: list[Expr],
+    prior: ConfigurationPrior,
+    scope: Scope,
+    weight: Expr = S.One,
+    given: Mapping[Basic, Any] | None = None,
 ) -> list[Array]:
-    """The sums over configurations of probability times weight times body."""
-    found = configurations(self, prior, scope)
-    number = np.arange(len(found.weights)).reshape((-1,) + (1,) * scope.depth)
-    inside = scope.bind(found.bound(prior, number, self), 1, len(found.weights))
+    """The sums over configurations of probability times weight times body; ``given`` are symbols of the bodies alone."""
+    found, number, inside = _all_configurations(self, prior, scope)
     weights = found.weights[number]
     if weight != S.One:
         weights = weights * self.value(weight, inside)
+    body_scope = inside if given is None else inside.bind(given)
     sums = []
     for body in bodies:
-        value = self.value(body, inside)
+        value = self.value(body, body_scope)
         missing = scope.depth + 1 - np.ndim(value)
         value = np.reshape(value, (1,) * missing + np.shape(value)) if missing > 0 else value
         total = (weights * value).sum(axis=0)
         sums.append(total if scope.depth else total[()] if isinstance(total, np.ndarray) else total)
     return sums
+
+
+def _all_configurations(
+    self: Interpreter, prior: ConfigurationPrior, scope: Scope
+) -> tuple[Configurations, np.ndarray, Scope]:
+    """The configurations, their numbers along an axis of their own, and the scope inside.
+
+    One frame for all means over a prior in a frame: what stands in several of them, such as the weight, is read once.
+    """
+    found = configurations(self, prior, scope)
+    number = np.arange(len(found.weights)).reshape((-1,) + (1,) * scope.depth)
+    key, memo = ("all configurations", self.context(prior, scope)), scope.frame.memo
+    if key not in memo:
+        memo[key] = scope.bind(found.bound(prior, number, self), 1, len(found.weights)).frame
+    return found, number, Scope(memo[key], scope.integers, scope.numbered)
 
 
 @definition_of(ConfigurationMean)
@@ -154,9 +174,11 @@ def _posterior_mean(self: Interpreter, node: PosteriorMean, scope: Scope) -> Arr
     return posterior_mean(self, node.body, node.law, scope)
 
 
-def posterior_mean(self: Interpreter, body: Expr, law: ConfigurationLaw, scope: Scope) -> Array:
-    """sum_h P(h) w(h, chi) body / sum_h P(h) w(h, chi)."""
-    above, below = _averaged(self, [body, S.One], law.prior, scope, law.weight)
+def posterior_mean(
+    self: Interpreter, body: Expr, law: ConfigurationLaw, scope: Scope, given: Mapping[Basic, Any] | None = None
+) -> Array:
+    """sum_h P(h) w(h, chi) body / sum_h P(h) w(h, chi); ``given`` are symbols of the body alone."""
+    above, below = _averaged(self, [body, S.One], law.prior, scope, law.weight, given)
     return above / below
 
 

@@ -27,7 +27,7 @@ from symslr.referee.configurations import posterior_mean
 from symslr.referee.degree import degree_in
 from symslr.referee.exponential_sums import by_exponentials
 from symslr.referee.hermite import few_points, gauss_hermite
-from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of, token
+from symslr.referee.interpreter import COSTLY, LEAVES, SAMPLED, Interpreter, definition_of, token
 from symslr.referee.kinks import scalar_breaks, token_breaks, token_peaks
 from symslr.referee.largest import by_largest
 from symslr.referee.moments import polynomial_mean
@@ -51,6 +51,7 @@ MOST_TOKENS_INSIDE = (4, 2, 1)
 
 COSTLY.extend((Integral, SequenceExpectation, ScalarExpectation, LengthExpectation))
 LEAVES.extend((Integral, SequenceExpectation, ScalarExpectation))
+SAMPLED.append(SequenceExpectation)
 
 
 @definition_of(Integral)
@@ -244,8 +245,7 @@ def _conditional_mean(self: Interpreter, node: ConditionalMean, scope: Scope) ->
     total = self.number(0)
     if isinstance(law, ConfigurationLaw):
         return sum(
-            weight * posterior_mean(self, node.label, law, scope.bind({xi: value}))
-            for value, weight in zip(noise, weights)
+            weight * posterior_mean(self, node.label, law, scope, {xi: value}) for value, weight in zip(noise, weights)
         )
     for position in range(1, self.integer(law.length, scope) + 1):
         mean = self.number(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from sympy import (
     Symbol,
     erfc,
     exp,
+    preorder_traversal,
 )
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import And, BooleanFalse, BooleanTrue, Not, Or
@@ -42,6 +43,7 @@ from symslr.referee.polynomials import Polynomial
 from symslr.referee.rounding import Rounding
 from symslr.referee.scan import NotFinite
 from symslr.referee.scope import Scope, part_of, symbols_of
+from symslr.referee.shared import once
 
 Handler = Callable[["Interpreter", Any, Scope], Array]
 
@@ -103,11 +105,16 @@ class Interpreter:
 
     def _read(self, node: Basic, scope: Scope) -> Array:
         handler = self._handler(node)
-        if scope.depth or self.rounding is None:
+        if scope.depth:
             return handler(self, node, scope)
         if isinstance(node, tuple(LEAVES)):
-            return self.rounding.leaf(self.context(node, scope), scope.scalars(), lambda: handler(self, node, scope))
+            evaluated = partial(once, self, node, scope, partial(handler, self, node, scope))
+            if self.rounding is None:
+                return evaluated()
+            return self.rounding.leaf(self.context(node, scope), scope.scalars(), evaluated)
         value = handler(self, node, scope)
+        if self.rounding is None:
+            return value
         if isinstance(node, (Symbol, Rational)) or self.rounding.chance is None or np.ndim(value) > 0:
             return value
         # integers made of integers are exact
@@ -241,6 +248,14 @@ def token(family: IndexedBase, *places: Expr | int) -> Indexed:
 
 LEAVES: list[type] = []
 """Those whose value and error are kept while the formula around them is read again."""
+
+SAMPLED: list[type] = []
+"""Those that points may be drawn for where no grid is affordable."""
+
+
+def may_be_sampled(expr: Basic) -> bool:
+    """Whether an expression holds something that points may be drawn for, or a name that may stand for such."""
+    return expr.has(*SAMPLED) or any(hasattr(node, "definition") for node in preorder_traversal(expr))
 
 
 @definition_of(Pow)

@@ -16,7 +16,7 @@ from symslr.expression.scored import ScoredActivation
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array, CannotReferee
-from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of
+from symslr.referee.interpreter import COSTLY, LEAVES, SAMPLED, Interpreter, definition_of
 from symslr.referee.plans import TooCostly
 from symslr.referee.scope import Scope
 
@@ -25,6 +25,7 @@ FLOATS_ONLY = (JointMinimum, AtMinimiser)
 
 COSTLY.extend((JointMinimum, AtMinimiser, Solution, SampleExpectation))
 LEAVES.extend((JointMinimum, AtMinimiser, Solution))
+SAMPLED.append(SampleExpectation)
 
 Objective = Callable[[np.ndarray], np.ndarray]
 """Points of shape (places, dimensions) -> values of shape (places,)."""

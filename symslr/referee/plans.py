@@ -193,8 +193,7 @@ class Quadrature:
             plan = known
         else:
             plan = self._stretches(problem)
-            if known is not None:
-                plan = [_union(old, new) for old, new in zip(known, plan)]
+            plan = joined(known, plan)
         value, self.plans[key] = self._resolved(problem, plan, known is not None)
         return value
 
@@ -268,6 +267,7 @@ class Quadrature:
                     depth=problem.depth,
                     size=problem.size,
                     digits=self.digits,
+                    keep_pace=self._keep_pace,
                     under_densities=all(a.density is not None for a in problem.axes),
                 )
                 with self._entered():
@@ -386,6 +386,12 @@ def _points(plan: Plan, fineness: Fineness) -> int:
 
 def _grown(plan: Plan, factor: float) -> Plan:
     return [[replace(s, count=s.count * factor) for s in axis] for axis in plan]
+
+
+def joined(known: Any, plan: Any) -> Any:
+    """A plan that covers both; of what is no plan of stretches, or was not known, the new one."""
+    both = isinstance(known, list) and isinstance(plan, list) and known is not plan
+    return [_union(old, new) for old, new in zip(known, plan)] if both else plan
 
 
 def _union(old: list[Stretch], new: list[Stretch]) -> list[Stretch]:

@@ -22,7 +22,7 @@ from symslr.parallel.serial import one_at_a_time
 from symslr.referee import configurations, definitions, extrema, joint, signs
 from symslr.referee.arithmetic import Balls, CannotReferee, Floats, NoDensity, bits_for
 from symslr.referee.axes import Fineness
-from symslr.referee.interpreter import Interpreter
+from symslr.referee.interpreter import Interpreter, may_be_sampled
 from symslr.referee.plans import DOUBT, PLANNED_DIGITS, NotPlanned, Quadrature, TooCostly
 from symslr.referee.randomised import NOTHING_SAMPLED, sampled_value
 from symslr.referee.rounding import Rounding
@@ -123,6 +123,8 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
         return _value(*found, time.process_time() - began), floats.magnitude
     if isinstance(reason, Diverges):
         reason = NotFinite("the tail of an integral is not told from rounding")
+    if reason is not None and not may_be_sampled(expr):
+        raise reason
     try:
         return sampled_value(partial(_evaluate, expr, values), until - time.process_time())
     except CannotReferee as refusal:

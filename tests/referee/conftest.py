@@ -1,0 +1,13 @@
+"""What tests of the referee share."""
+
+from __future__ import annotations
+
+import pytest
+
+from symslr.referee import shared
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept() -> None:
+    """No test is answered by what another one asked: one may replace a route."""
+    shared._kept.clear()
