@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from sympy import Abs, Expr, Integer, Max, Rational, erf, exp, log, sign
+from sympy import Abs, Expr, Integer, Max, Rational, erf, exp, log, sign, sin
 
 from symslr.evaluation import least_risk, minimise, risk_at
 from symslr.evaluation.errors import CannotEvaluate
@@ -139,3 +139,16 @@ def test_the_least_risk_at_a_kink_of_the_scale() -> None:
     )
     assert abs(float(value) - 0.5) <= float(value.error) < 1e-11
     assert abs(float(places["a"])) <= float(places["a"].error)
+
+
+@pytest.mark.parametrize(("kernel", "unit"), [(1 / (1 + exp(-x)), 100), (1 + Abs(x), 1000), (2 + sin(x), 5)])
+def test_a_narrow_kernel_is_searched_in_its_own_unit(kernel: Expr, unit: int) -> None:
+    """The least risk knows no unit of the key; at the scales of a search 1/(1 + e^(-100 x)) took more time than there was."""
+    values = {"L": 3, "nu": 1}
+    value, places = least_risk(SpikedSLR(noise=0), Attention(kernel), values)
+    narrow, nearer = least_risk(SpikedSLR(noise=0), Attention(kernel.subs(x, unit * x)), values)
+    assert abs(value.value - narrow.value) <= value.error + narrow.error
+    assert abs(places["a"].value - unit * nearer["a"].value) <= places["a"].error + unit * nearer["a"].error
+    bounds = {a: (0.5 / unit, 1.0 / unit)}
+    inside, _ = least_risk(SpikedSLR(noise=0), Attention(kernel.subs(x, unit * x)), values, bounds=bounds)
+    assert inside.value >= value.value

@@ -12,7 +12,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from sympy import Expr, S, Symbol, oo
+from sympy import Expr, Rational, S, Symbol, oo
 
 from symslr.budget import OutOfTime, processor_time
 from symslr.evaluation.admission.inputs import checked_digits, checked_inputs
@@ -28,6 +28,7 @@ from symslr.evaluation.minima.far import (
     of_the_limit,
     with_largest,
 )
+from symslr.evaluation.minima.features import farthest_feature
 from symslr.evaluation.minima.minimise import minimise
 from symslr.evaluation.minima.search import other_bottoms, scan_points
 from symslr.expression.folded import Activation
@@ -40,6 +41,8 @@ from symslr.theory.population import matched_scale, minimal_risk, population_ris
 
 QUICK = 2.0
 """Seconds of processor time for a proof that nobody asked for: at key scales in the hundreds one takes a minute."""
+NARROW = 0.25
+"""A kernel all of whose features are nearer to 0 is searched in a unit of its own."""
 AROUND, SMALL = (0.5, 1.5), 0.5
 """Where no bounds are given, a least risk is proved for scales between these multiples of the one that a search finds, or for
 |a| <= SMALL where that is smaller."""
@@ -110,6 +113,14 @@ def least_risk(
     Raises:
         CannotEvaluate: where the minimum is not found, or the digits are out of reach.
     """
+    unit = _unit(attention.kernel)
+    if unit != 1:
+        own = replace(attention, kernel=attention.kernel.subs(x, unit * x))
+        within = dict(bounds or {})
+        if a in within:
+            within[a] = (within[a][0] / float(unit), within[a][1] / float(unit))
+        value, found = least_risk(task, own, values, digits, backend, within)
+        return value, {**found, "a": replace(found["a"], value=found["a"].value * unit, error=found["a"].error * unit)}
     risk, least = population_risk(task, attention), minimal_risk(task, attention)
     moving = list(least.variables)
     if bounds:
@@ -138,6 +149,15 @@ def least_risk(
 
 
 _matched_scale = lru_cache(maxsize=512)(matched_scale)
+
+
+def _unit(kernel: Expr) -> Expr:
+    """1/n for a kernel whose farthest feature is near that, and which is one of tokens in that unit; 1 for all that are not narrow.
+
+    At the scales of a search 1/(1 + e^(-100 x)) is as steep as its own standard form, 1/(1 + e^(-x)), at a thousand.
+    """
+    farthest = farthest_feature(kernel)
+    return Rational(1, round(1 / farthest)) if 0.0 < farthest < NARROW else S.One
 
 
 def _by_search(
