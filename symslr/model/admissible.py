@@ -11,12 +11,13 @@ from functools import cache, lru_cache
 import numpy as np
 from sympy import Expr, Float, Integer, Rational, S, erfc, oo
 
-from symslr.model.float64 import uncancelled
+from symslr.model.float64 import compiled, uncancelled
 from symslr.model.form import check_parameters, check_weight
+from symslr.model.places import far_nodes
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, x
-from symslr.model.weight_mean import Mean, compiled, far_nodes, lowest_kernel, weight_mean
+from symslr.model.weight_mean import Mean, lowest_kernel, weight_mean
 
 MEAN_TOLERANCE = 1e-6
 """Beside three times the error of the quadrature, which is 1e-10 for smooth weights."""

@@ -27,15 +27,10 @@ from symslr.evaluation.numbers.exponent import (
     split,
 )
 from symslr.evaluation.open_kernel import with_kernel
-from symslr.evaluation.quadrature.breakpoints import (
-    bends,
-    breakpoint_equations,
-    in_powers,
-    may_touch_zero,
-    vanishing_factors,
-)
+from symslr.evaluation.quadrature.breakpoints import in_powers, may_touch_zero, vanishing_factors
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.open_functions import OpenKernel
+from symslr.model.breakpoints import bends, breakpoint_equations
 from symslr.model.symbols import x
 
 SPECIAL = (ScalarExpectation, Integral)

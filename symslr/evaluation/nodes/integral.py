@@ -13,11 +13,12 @@ from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, once_per_kind
 from symslr.evaluation.numbers.exponent import gaussian, magnitude, split
 from symslr.evaluation.numbers.logarithm import signed_log
-from symslr.evaluation.quadrature.breakpoints import bends, breakpoint_equations, centred
+from symslr.evaluation.quadrature.breakpoints import centred
 from symslr.evaluation.quadrature.convergence import DETUNED, behind, geometric_error
 from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
 from symslr.evaluation.quadrature.scan import scan
 from symslr.evaluation.quadrature.token_mesh import at_exact_ends, cover, kinks_between, lost_beside_ends, zeros_of
+from symslr.model.breakpoints import bends, breakpoint_equations
 
 DEPTH = 46.0
 """Nats below the largest integrand at which a window ends: e^-46 is 1e-20, a ten-thousandth of the roundoff."""
