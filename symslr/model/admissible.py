@@ -19,8 +19,8 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, x
 from symslr.model.weight_mean import Mean, lowest_kernel, weight_mean
 
-MEAN_TOLERANCE = 1e-6
-"""Beside three times the error of the quadrature, which is 1e-10 for smooth weights."""
+MEAN_TOLERANCE = 1e-12
+"""Beside three times the error of the quadrature, which is 1e-15 for smooth densities."""
 
 NOTHING = Float("1e-100000")
 """A kernel with less than this on the line is too steep there for any of its numbers to be found."""
@@ -125,7 +125,7 @@ def check_weight_at(law: SequenceLaw, length: int, values: tuple[tuple[Expr, flo
         )
     if abs(mean.value - 1) > MEAN_TOLERANCE + 3 * mean.error:
         raise ValueError(
-            f"weight {law.weight}: found mean {mean.value:.6g} ({at}); expected 1, so divide the weight by it"
+            f"weight {law.weight}: found mean {_near_one(mean.value)} ({at}); expected 1, so divide the weight by it"
         )
 
 
@@ -149,10 +149,22 @@ def check_density(law: ScalarLaw) -> None:
                 f"token law {law.density}: not a number somewhere on ({law.lower}, {law.upper}); expected a density "
                 "there, or a support that leaves such places out"
             )
-        if not abs(mass.value - 1) < MEAN_TOLERANCE:
+        if np.isinf(mass.value):
+            raise ValueError(f"token law {law.density}: found no finite mass; expected a density with mass 1")
+        if mass.error > NOT_FOUND:
             raise ValueError(
-                f"token law {law.density}: found total mass {mass.value:.6g}; expected a density with mass 1"
+                f"token law {law.density}: its mass is not found in float64, as its features are too narrow or too many; "
+                "expected a density with fewer or wider ones"
             )
+        if abs(mass.value - 1) > MEAN_TOLERANCE + 3 * mass.error:
+            raise ValueError(
+                f"token law {law.density}: found total mass {_near_one(mass.value)}; expected a density with mass 1"
+            )
+
+
+def _near_one(value: float) -> str:
+    """A number to six digits, or to as many as tell it from 1."""
+    return next(text for digits in range(6, 18) if (text := f"{value:.{digits}g}") != "1" or digits == 17)
 
 
 def _trial(parameters: tuple[Expr, ...], start: float) -> tuple[tuple[Expr, float], ...]:

@@ -7,14 +7,17 @@ from functools import cache, lru_cache
 
 import mpmath
 import numpy as np
-from sympy import Abs, Add, Dummy, Expr, Mul, S, cosh, exp, expand_mul, expand_multinomial, lambdify, log, sinh
+from sympy import Abs, Add, Dummy, Expr, Mul, Pow, S, cosh, exp, expand_mul, expand_multinomial, lambdify, log, sinh
 
-from symslr.model.float64 import compiled, letters
+from symslr.model.float64 import DIGITS, compiled, letters
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import x
 
 DEEP = 60.0
 """Nats below the highest place, or the largest term, at which another counts for nothing."""
+
+HIGHEST = 24
+"""Power of a sum that is multiplied out, as that of a cosh."""
 
 
 @lru_cache(maxsize=256)
@@ -27,8 +30,11 @@ def merged(law: SequenceLaw) -> Expr:
     weight = law.relevant_factor
     assert weight is not None
     factor = weight.replace(lambda node: isinstance(node, (cosh, sinh)), lambda node: node.rewrite(exp))
-    product = law.base.density * factor
+    product = (law.base.density * factor).replace(_is_power_of_number, lambda node: exp(log(node.base) * node.exp))
     hidden = {node: Dummy(positive=True) for node in product.atoms(exp)}
+    hidden |= {
+        node: Dummy() for node in product.atoms(Pow) if node.base.is_Add and node.exp.is_Integer and node.exp > HIGHEST
+    }
     opened = expand_mul(expand_multinomial(product.xreplace(hidden)))
     back = {dummy: node for node, dummy in hidden.items()}
     while opened.has(*back):
@@ -36,9 +42,16 @@ def merged(law: SequenceLaw) -> Expr:
     return Add(*(_squared(term) for term in Add.make_args(opened)))
 
 
+def _is_power_of_number(node: Expr) -> bool:
+    """Whether a node is such as 10^(-10^12 x): multiplied out it would hold numbers with as many digits."""
+    return node.is_Pow and node.base.is_positive and not node.base.has(x) and not isinstance(node, exp) and node.has(x)
+
+
 def _squared(term: Expr) -> Expr:
-    """A product with the arguments of its exponentials as ``_square`` writes them."""
-    return Mul(*(exp(_square(part.exp)) if isinstance(part, exp) else part for part in Mul.make_args(term)))
+    """A product with one exponential, of the sum of all exponents as ``_square`` writes it."""
+    factors = Mul.make_args(term)
+    exponent = _square(Add(*(part.exp for part in factors if isinstance(part, exp))))
+    return Mul(exp(exponent), *(part for part in factors if not isinstance(part, exp)))
 
 
 def _square(exponent: Expr) -> Expr:
@@ -64,8 +77,11 @@ def log_size(law: SequenceLaw, parameters: tuple[Expr, ...]) -> Callable[..., tu
         factors = Mul.make_args(term)
         exponent = Add(*(factor.exp for factor in factors if isinstance(factor, exp)))
         rest = Mul(*(factor for factor in factors if not isinstance(factor, exp)))
-        if (height := log(Abs(rest))) is S.ComplexInfinity:  # a sum over tokens of 0
+        number, rest = rest.as_independent(x, as_Add=False)
+        if (height := log(Abs(number))) is S.ComplexInfinity:  # a sum over tokens of 0
             continue
+        logs = Add(*map(_log_of_size, Mul.make_args(rest)))
+        height = (height.evalf(DIGITS) if number.is_number else height) + logs
         found.append(exponent + height)
         sizes.append(Add(*(Abs(part) for part in Add.make_args(exponent))))
     functions = [(compiled((x, *parameters), f), compiled((x, *parameters), s)) for f, s in zip(found, sizes)]
@@ -78,6 +94,12 @@ def log_size(law: SequenceLaw, parameters: tuple[Expr, ...]) -> Callable[..., tu
         return top, np.fmax.reduce(np.where(heights >= top - DEEP, own, 0.0))
 
     return largest
+
+
+def _log_of_size(factor: Expr) -> Expr:
+    """log |factor|; of a power the power times the log of its base, which does not underflow."""
+    base, power = factor.as_base_exp()
+    return log(Abs(factor)) if power.has(x) else power * log(Abs(base))
 
 
 def in_mpmath(expr: Expr, symbols: tuple[Expr, ...]) -> Callable[..., float]:

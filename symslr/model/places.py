@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from sympy import Add, Expr, Mul, Poly, PolynomialError, Rational, exp
+from sympy import Add, Derivative, DiracDelta, Expr, Mul, Poly, PolynomialError, Rational, S, Subs, exp
 from sympy.core.numbers import Float
 
 from symslr.model.breakpoints import bends, breakpoint_equations, solved
@@ -60,7 +60,8 @@ def turning_equations(expr: Expr) -> tuple[Expr, ...]:
         factors = [factor for factor in Mul.make_args(term) if factor.has(x)]
         if len(factors) > 1 or any(not isinstance(factor, exp) for factor in factors):
             found[Add(*(_slope_of_log(factor) for factor in factors))] = None
-    return tuple(own for own in found if own.has(x) and not (own.is_positive or own.is_negative))
+    plain = (own.replace(DiracDelta, lambda *_: S.Zero) for own in found if not own.has(Derivative, Subs))
+    return tuple(own for own in plain if own.has(x) and not (own.is_positive or own.is_negative))
 
 
 def _slope_of_log(factor: Expr) -> Expr:

@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 import numpy as np
 from sympy import Dummy, Expr, Rational, Sum, oo
 
-from symslr.model.float64 import compiled
+from symslr.model.float64 import DIGITS, compiled
 from symslr.model.one_term import DEEP, in_mpmath, log_size, merged
 from symslr.model.places import FURTHEST, Place, apart, far_nodes, places
 from symslr.model.quadrature import integrated
@@ -29,6 +29,9 @@ CUTS = -30.0, -6.0, 6.0, 30.0
 
 NARROW, MOVED = 1e-4, 1e-3
 """A distance to a place, over its size, that has lost four digits in float64, and a move of a density that counts there."""
+
+NO_MASS = 1e-20
+"""Of a place: its digits do not count."""
 
 BESIDE = 1e-5
 """Distance to a place that is known from an expression, at which a peak that was found in numbers is that place."""
@@ -187,7 +190,10 @@ def _is_narrow(integrand: Callable[[np.ndarray], np.ndarray], place: float, edge
     if len(near) < 2:
         return False
     heights = integrand(place + near)
-    return bool(np.ptp(heights) > MOVED * np.max(np.abs(heights)))
+    if not np.all(np.isfinite(heights)):  # as beside an end at which it is infinite
+        return True
+    counts = np.max(np.abs(heights)) * abs(place) > NO_MASS
+    return bool(counts and np.ptp(heights) > MOVED * np.max(np.abs(heights)))
 
 
 def _charts(known: list[Place], peaks: list[float], low: float, high: float) -> list[tuple[Place, np.ndarray]]:
@@ -196,14 +202,15 @@ def _charts(known: list[Place], peaks: list[float], low: float, high: float) -> 
     others = [own for own in (*peaks, *(end for end in (low, high) if np.isfinite(end)), 0.0) if low <= own <= high]
     fresh = [own for own in others if not np.any(np.abs(numbers - own) <= BESIDE * (1.0 + abs(own)))]
     centres = apart([*known, *(Place(Rational(own), own) for own in fresh)])
-    ends = [low, *((a.number + b.number) / 2 for a, b in itertools.pairwise(centres)), high]
+    gaps = [float((after.exact - before.exact).evalf(DIGITS)) for before, after in itertools.pairwise(centres)]
+    sides = [low - centres[0].number, *(gap / 2 for gap in gaps), high - centres[-1].number]
     found = []
-    for place, (first, last) in zip(centres, itertools.pairwise(ends)):
+    for place, (before, last) in zip(centres, itertools.pairwise(sides)):
+        first = before if place is centres[0] else -before
         far = max(FAR, abs(place.number))
         widths = WIDTHS[(EPS**2 * abs(place.number) <= WIDTHS) & (far >= WIDTHS)]
         steps = np.unique([*-widths, 0.0, *widths, *(cut - place.number for cut in CUTS)])
-        own = steps[(steps > first - place.number) & (steps < last - place.number)]
-        found.append((place, np.array([first - place.number, *own, last - place.number])))
+        found.append((place, np.array([first, *steps[(steps > first) & (steps < last)], last])))
     return found
 
 
