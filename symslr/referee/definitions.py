@@ -134,6 +134,23 @@ def _check_weight(self: Interpreter, law: SequenceLaw, length: int, scope: Scope
         raise NoDensity(str(refusal)) from None
 
 
+def _check_seen(self: Interpreter, law: SequenceLaw, scope: Scope) -> None:
+    """Where the grids are laid, the law of the relevant token has to be seen on a grid as a whole, however far or narrow it is.
+
+    Raises:
+        CannotReferee: where a part of it is not.
+    """
+    factor = law.relevant_factor
+    if factor is None or not self.planning or self.quadrature.tolerance >= DRAFT or is_catalogued(law):
+        return
+    token_law = ScalarLaw(law.base.density * factor, law.base.lower, law.base.upper)
+    try:
+        _check_mass(self, law.base, scope)
+        _check_mass(self, token_law, scope)
+    except NoDensity as refusal:
+        raise CannotReferee(f"a grid over a token does not see all of its law: {refusal}") from None
+
+
 def _density_axis(self: Interpreter, law: ScalarLaw, breaks: tuple[Fraction, ...], scope: Scope) -> Axis:
     """The support of a law, with its density in the weights."""
 
@@ -323,7 +340,9 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         return sampled(self, node, scope, length, sampler)
     if node.has(IsLargest) and length > 1:
         raise TooCostly("a grid does not resolve which token is the largest")
-    breaks = tuple(sorted({*token_breaks(self, node, scope), *token_peaks(self, node, scope)}))
+    own = scalar_breaks(self, [law.base.density], x, scope)
+    breaks = tuple(sorted({*token_breaks(self, node, scope), *token_peaks(self, node, scope), *own}))
+    _check_seen(self, law, scope)
     axis = _density_axis(self, law.base, breaks, scope)
     axes = [axis] * length if needs_tokens else []
     if gridded:

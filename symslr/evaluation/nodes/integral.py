@@ -211,8 +211,9 @@ def _swing(inside: Any, p: tuple[float, ...], x: float, step: float) -> float:
     return float(np.nan_to_num(max(abs(low - middle), abs(high - middle))))
 
 
-FAR = 1e30, 1e40
-"""Where tails are told apart: a power of x is all that is left of an algebraic integrand there."""
+FAR = (1e30, 1e40), (1e12, 1e16), (1e6, 1e8)
+"""Where tails are told apart: a power of x is all that is left of an algebraic integrand there. The nearer pairs are for one that
+overflows on its way further out."""
 
 
 def _check_tails(log_weight: Any, low: float, high: float) -> None:
@@ -220,8 +221,15 @@ def _check_tails(log_weight: Any, low: float, high: float) -> None:
     for side, end in ((-1.0, low), (1.0, high)):
         if not np.isinf(end):
             continue
-        near, far = (float(value) for value in log_weight(side * np.array(FAR)))
-        power = (far - near) / np.log(FAR[1] / FAR[0])
+        for places in FAR:
+            near, far = (float(value) for value in log_weight(side * np.array(places)))
+            power = -np.inf if far == -np.inf else (far - near) / np.log(places[1] / places[0])
+            if not np.isnan(power):
+                break
+        else:
+            raise CannotEvaluate(
+                "an integral over a token is not evaluated: its integrand is no number in float64 far out"
+            )
         if not power <= -1.0 - 1e-9:
             raise CannotEvaluate(
                 f"an integral does not converge absolutely: its integrand falls as |x|^({power:.3g}), no faster than 1/|x|"
