@@ -135,7 +135,7 @@ def _check_weight(self: Interpreter, law: SequenceLaw, length: int, scope: Scope
 
 
 def _check_seen(self: Interpreter, law: SequenceLaw, scope: Scope) -> None:
-    """Where the grids are laid, the law of the relevant token has to be seen on a grid as a whole, however far or narrow it is.
+    """Where the grids are laid, the law of the relevant token has to be seen as a whole, however far or narrow.
 
     Raises:
         CannotReferee: where a part of it is not.
@@ -145,7 +145,6 @@ def _check_seen(self: Interpreter, law: SequenceLaw, scope: Scope) -> None:
         return
     token_law = ScalarLaw(law.base.density * factor, law.base.lower, law.base.upper)
     try:
-        _check_mass(self, law.base, scope)
         _check_mass(self, token_law, scope)
     except NoDensity as refusal:
         raise CannotReferee(f"a grid over a token does not see all of its law: {refusal}") from None
@@ -289,6 +288,7 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     _check_mass(self, law.base, scope)
     length = self.integer(law.length, scope)
     _check_weight(self, law, length, scope)
+    _check_seen(self, law, scope)
     others = [symbol for symbol in OTHERS if symbol in self.symbols(body)]
     if others and length - 1 < OTHERS.index(others[-1]) + 1:
         raise CannotReferee(f"a sequence of length {length} has no token {others[-1]} besides the relevant one")
@@ -340,9 +340,7 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         return sampled(self, node, scope, length, sampler)
     if node.has(IsLargest) and length > 1:
         raise TooCostly("a grid does not resolve which token is the largest")
-    own = scalar_breaks(self, [law.base.density], x, scope)
-    breaks = tuple(sorted({*token_breaks(self, node, scope), *token_peaks(self, node, scope), *own}))
-    _check_seen(self, law, scope)
+    breaks = tuple(sorted({*token_breaks(self, node, scope), *token_peaks(self, node, scope)}))
     axis = _density_axis(self, law.base, breaks, scope)
     axes = [axis] * length if needs_tokens else []
     if gridded:

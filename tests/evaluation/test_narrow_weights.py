@@ -28,7 +28,7 @@ KERNELS = {
 MIXTURES: dict[str, Parts] = {
     **{f"width 1e-{k}": [(9 * TENTH, 0, Fraction(1)), (TENTH, 2, Fraction(1, 10**k))] for k in (3, 5)},
     "far": [(Fraction(1, 2), 0, Fraction(1)), (Fraction(1, 2), 200, Fraction(1))],
-    "very far": [(Fraction(1, 2), 0, Fraction(1)), (Fraction(1, 2), 10**6, Fraction(1))],
+    "very far": [(Fraction(1, 2), 0, Fraction(1)), (Fraction(1, 2), 10**5, Fraction(1))],
 }
 
 
