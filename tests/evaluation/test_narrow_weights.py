@@ -10,6 +10,8 @@ from numpy.polynomial.legendre import leggauss
 from sympy import Max, Rational, tanh
 
 from symslr.evaluation import evaluate
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.nodes.integral import _check_tails
 from symslr.model.attention import Attention
 from symslr.model.scalar_law import ScalarLaw, normal
 from symslr.model.symbols import x
@@ -71,3 +73,13 @@ def test_no_part_is_passed_over(kernel: str, mixture: str) -> None:
     expected = risk_of_a_pair(kernel, MIXTURES[mixture], [(Fraction(1), 0, Fraction(1))])
     assert abs(float(value.value) - expected) <= float(value.error) + 3e-14
     assert float(value.error) < 1e-3
+
+
+def test_a_tail_that_overflows_is_looked_at_nearer() -> None:
+    """Regression: x^10 to the power -4 "falls as |x|^(nan)"."""
+    with np.errstate(all="ignore"):
+        _check_tails(lambda t: -4 * np.log1p(t**10), -np.inf, np.inf)
+    with pytest.raises(CannotEvaluate, match=r"falls as \|x\|\^\(-1\)"), np.errstate(all="ignore"):
+        _check_tails(lambda t: np.log(np.abs(t**10) / np.abs(t**11)), -np.inf, np.inf)
+    with pytest.raises(CannotEvaluate, match="no number in float64 far out"):
+        _check_tails(lambda t: t * np.nan, -np.inf, np.inf)

@@ -211,9 +211,10 @@ def _swing(inside: Any, p: tuple[float, ...], x: float, step: float) -> float:
     return float(np.nan_to_num(max(abs(low - middle), abs(high - middle))))
 
 
-FAR = (1e30, 1e40), (1e12, 1e16), (1e6, 1e8)
-"""Where tails are told apart: a power of x is all that is left of an algebraic integrand there. The nearer pairs are for one that
-overflows on its way further out."""
+FAR = 1e30, 1e40
+"""Where tails are told apart: a power of x is all that is left of an algebraic integrand there."""
+NEARER = (1e12, 1e16), (1e6, 1e8)
+"""Where they are for an integrand that overflows on its way there."""
 
 
 def _check_tails(log_weight: Any, low: float, high: float) -> None:
@@ -221,7 +222,7 @@ def _check_tails(log_weight: Any, low: float, high: float) -> None:
     for side, end in ((-1.0, low), (1.0, high)):
         if not np.isinf(end):
             continue
-        for places in FAR:
+        for places in (FAR, *NEARER):
             near, far = (float(value) for value in log_weight(side * np.array(places)))
             power = -np.inf if far == -np.inf else (far - near) / np.log(places[1] / places[0])
             if not np.isnan(power):
