@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Abs, Expr, Heaviside, Integer, Max, Rational, S, cosh, exp, factorial, log, oo, pi, sqrt, tanh
+from sympy import Abs, Expr, Heaviside, Integer, Max, Rational, S, Sum, cosh, exp, factorial, log, oo, pi, sqrt, tanh
 
-from symslr.model.admissible import check_density
+from symslr.model.admissible import NoDensity, check_density, check_weight_at
 from symslr.model.scalar_law import ScalarLaw, laplace, normal
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import x
+from symslr.model.symbols import L, chi, m, x
 from symslr.model.task import Task
 from symslr.model.weight_mean import Mean, weight_mean
 
@@ -92,3 +92,11 @@ def test_where_factors_balance_there_is_a_peak() -> None:
     )
     beta = factorial(2 * order + 1) / factorial(order) ** 2 * (x * (1 - x)) ** order
     assert abs(mass(beta, S.Zero, S.One).value - 1) < 1e-11
+
+
+def test_a_weight_of_several_tokens_is_not_judged_where_a_part_of_their_law_is_not_seen() -> None:
+    """Its mean is not found, whatever the rest of the law gives."""
+    base = ScalarLaw((normal().density + normal(2, Rational(1, 10**12)).density) / 2)
+    weight = Sum(chi[m] ** 2, (m, 1, L)) / L * Rational(2, 5)
+    with pytest.raises(NoDensity, match="its mean is not found"):
+        check_weight_at(SequenceLaw(weight, L, base), 2, ())
