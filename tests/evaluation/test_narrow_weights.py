@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from numpy.polynomial.legendre import leggauss
-from sympy import Max, Rational, tanh
+from sympy import Abs, Max, Rational, tanh
 
 from symslr.evaluation import evaluate
 from symslr.evaluation.errors import CannotEvaluate
@@ -25,6 +25,7 @@ TENTH = Fraction(1, 10)
 KERNELS = {
     "kinked": (Max(x, Rational(1, 10)), lambda t: np.maximum(t, 0.1), (0.1,)),
     "bounded": (1 / (1 + x**2), lambda t: 1 / (1 + t * t), ()),
+    "valley": (Abs(x - Rational(1, 2)) + Rational(1, 100), lambda t: np.abs(t - 0.5) + 0.01, (0.5,)),
     "step": (2 + tanh(x), lambda t: 2 + np.tanh(t), ()),
 }
 MIXTURES: dict[str, Parts] = {
@@ -73,6 +74,16 @@ def test_no_part_is_passed_over(kernel: str, mixture: str) -> None:
     expected = risk_of_a_pair(kernel, MIXTURES[mixture], [(Fraction(1), 0, Fraction(1))])
     assert abs(float(value.value) - expected) <= float(value.error) + 3e-14
     assert float(value.error) < 1e-3
+
+
+def test_spikes_of_one_weight_are_each_seen() -> None:
+    """Beside a narrower window the spikes at 0 and 1 looked wide, and the risk was 0.334 for 0.273."""
+    spike = Fraction(1, 1500)
+    relevant: Parts = [(Fraction(1, 2), 1, spike), (Fraction(1, 2), -2, spike)]
+    others: Parts = [(Fraction(1, 3), 0, spike), (Fraction(2, 3), 1, spike)]
+    task = Task.from_token_laws(law(relevant), law(others), noise=0)
+    value = evaluate(population_risk(task, Attention(KERNELS["valley"][0], name="valley")), {"L": 2, "a": 1}, digits=6)
+    assert abs(float(value.value) - risk_of_a_pair("valley", relevant, others)) <= float(value.error) + 3e-14
 
 
 def test_a_tail_that_overflows_is_looked_at_nearer() -> None:

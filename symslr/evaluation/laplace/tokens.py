@@ -145,18 +145,19 @@ def pieces(family: Family, reach: Sequence[tuple[float, ...]]) -> list[tuple[Pie
         if not seen:
             raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
         kinks = zeros(code, k, family.p, seen, (low, high)) if form.kinks[k] or form.touches[k] else []
-        kinks = sorted({*kinks, *lone(seen, most_nodes(family))})
+        kinks = sorted({*kinks, *lone(seen, APART if kinks else most_nodes(family) / 2)})
         found.append(cover(seen, low, high, kinks + hidden(code, k, family.p, seen, kinks, (low, high))))
     return found
 
 
-def lone(windows: list[Window], nodes: int) -> list[float]:
+def lone(windows: list[Window], widths: float) -> list[float]:
     """The ends of windows between which nodes of their own are laid, as other windows are far wider or all lie very far apart.
 
-    Equal steps over all of them would pass over the narrow part of a mixture, or be more than so many nodes.
+    Equal steps over all of them would pass over the narrow part of a mixture. They lie far apart where they span
+    more than ``widths`` of the narrowest.
     """
     width, widest = min(w.width for w in windows), max(w.width for w in windows)
-    are_apart = max(w.high for w in windows) - min(w.low for w in windows) > width * nodes / 2
+    are_apart = max(w.high for w in windows) - min(w.low for w in windows) > width * widths
     found: list[float] = []
     for window in windows:
         if not window.is_heavy and (are_apart or window.width < widest / FAR_WIDER):
@@ -191,7 +192,9 @@ def hidden(
     token is, a kernel has no value here.
     """
     start, end = min(w.low for w in windows), max(w.high for w in windows)
-    width, heavy, reach = min(w.width for w in windows), any(w.is_heavy for w in windows), max(abs(start), abs(end))
+    heavy, reach = any(w.is_heavy for w in windows), max(abs(start), abs(end))
+    # between cuts no equal steps are laid, and the width of another window does not say what nodes see
+    width = (max if kinks and not heavy else min)(w.width for w in windows)
     centre = float(np.median([w.peak for w in windows])) if heavy else 0.0
     smallest = SMALLEST * (width if heavy else reach)
     around = np.exp(np.linspace(np.log(smallest), np.log(reach), 2 + int(STEPS_TO_E * np.log(reach / smallest))))
@@ -302,8 +305,9 @@ STEEP, SLIGHT = 1 / 10, 1e-3
 """A bend is cut at where the slope moves within so much of the width, by so much over it."""
 SAME = 1e-6
 """A bend this near to a cut, over the width, is the cut: the top of a narrow bump is both."""
-FAR_WIDER, SLIVER = 8.0, 1e-2
-"""A window so many times wider shares no equal steps with another; ends nearer than so much of a width are one."""
+FAR_WIDER, SLIVER, APART = 8.0, 1e-2, 100.0
+"""A window so many times wider shares no equal steps with another; ends nearer than so much of a width are one.
+Where the line is cut anyway, nodes crowd at the cuts, and windows that span so many widths are far apart."""
 ROUNDED = 1e-7
 """A move of the slope of log kappa, over a step, that begins to drown in rounding: there a bend is resolved."""
 SEEN = 1e-13
