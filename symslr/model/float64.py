@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
-from sympy import Add, Expr, Pow, Rational, UnevaluatedExpr, erf, erfc, exp, tanh
+import numpy as np
+from sympy import Add, Expr, Function, Piecewise, Pow, Rational, Symbol, UnevaluatedExpr, erf, erfc, exp, lambdify, tanh
 
 LARGEST_EXACT = 2**53
 """float64 holds every integer up to it; NumPy's functions take no integer beyond 64 bits at all."""
@@ -59,3 +61,22 @@ def _one_term(total: Add, term: Callable[[Expr, Expr], Expr]) -> Expr:
 def _complement(y: Expr) -> Expr:
     """1 + erf(y); left to itself SymPy would make 2 - erfc(y) of it."""
     return erfc(UnevaluatedExpr(-y))
+
+
+@lru_cache(maxsize=256)
+def compiled(symbols: tuple[Expr, ...], expr: Expr) -> Callable[..., np.ndarray]:
+    """A numpy function of the symbols in order."""
+    own = letters(symbols)
+    expr = in_float64(expr.xreplace(own))
+    # SciPy is loaded for special functions only, so that the catalogue imports quickly
+    plain = all(hasattr(np, node.func.__name__.lower()) for node in expr.atoms(Function) - expr.atoms(Piecewise))
+    return lambdify(list(own.values()), expr, "numpy" if plain else "scipy")
+
+
+def letters(symbols: tuple[Expr, ...]) -> dict[Expr, Symbol]:
+    """Letters instead of symbols, of which two may share a name.
+
+    A letter is known to be what its symbol is: else SymPy would look for the signs and the real parts of everything anew. And it
+    has a plain name: in the place of any other ``lambdify`` puts a letter of which nothing is known.
+    """
+    return {symbol: Symbol(f"letter_{place}", **symbol.assumptions0) for place, symbol in enumerate(symbols)}

@@ -6,49 +6,44 @@ import itertools
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache, partial
 
-import mpmath
 import numpy as np
-from sympy import (
-    Abs,
-    Add,
-    Dummy,
-    Expr,
-    Function,
-    Mul,
-    Piecewise,
-    S,
-    Sum,
-    Symbol,
-    cosh,
-    exp,
-    expand_mul,
-    expand_multinomial,
-    lambdify,
-    log,
-    oo,
-    sinh,
-)
+from sympy import Dummy, Expr, Rational, Sum, oo
 
-from symslr.model.float64 import in_float64
+from symslr.model.float64 import DIGITS, compiled
+from symslr.model.one_term import DEEP, in_mpmath, log_size, merged
+from symslr.model.places import FURTHEST, Place, apart, far_nodes, places
+from symslr.model.quadrature import integrated
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, x
 
-WIDTHS = tuple(10.0**power for power in range(-5, 5))
-"""Distances from a peak at which the quadrature is cut: a narrow or a distant peak is not stepped over."""
+WIDTHS = 10.0 ** np.arange(-30.0, 18.0, 0.5)
+"""Distances from a place at which the quadrature is cut: a narrow or a distant peak is not stepped over."""
+
+FAR = 1e4
+"""The furthest of them from a place that is nearer to 0."""
+
+CUTS = -30.0, -6.0, 6.0, 30.0
+"""Where the mass of densities usually ends."""
+
+NARROW, MOVED = 1e-4, 1e-3
+"""A distance to a place, over its size, that has lost four digits in float64, and a move of a density that counts there."""
+
+NO_MASS = 1e-20
+"""Of a place: its digits do not count."""
+
+BESIDE = 1e-5
+"""Distance to a place that is known from an expression, at which a peak that was found in numbers is that place."""
+
+SOME = 8
+"""Places of one part, at which a density seems negative, that are looked at in 30 digits."""
 
 MOST_PEAKS = 6
 """Highest places, between which a weight may be nothing."""
 
-FURTHEST = 40.0
-"""Logarithm of the furthest place; at half of that, a Gaussian's exponent has lost all digits."""
-
 ZOOMS = 12
 """Each takes a factor of ten off the distance to a peak."""
-
-DEEP = 60.0
-"""Nats below the highest place at which another counts for nothing."""
 
 EPS = float(np.finfo(float).eps)
 
@@ -58,6 +53,9 @@ MOST_ON_GRIDS = 3
 FINE, COARSE = (12, 41), (8, 15)
 ROUGH = {FINE: (7, 29), COARSE: (6, 13)}
 """Nodes in a panel and panel ends of a product grid, and of the one that tells its error."""
+
+MOST_UNSEEN = 0.03
+"""Part of a token law that a product grid may miss: of one that is smooth it misses a hundredth at most."""
 
 SAMPLES, SHIFTS = 2**10, 6
 """Sobol points of one scrambling, and scramblings."""
@@ -83,11 +81,22 @@ def weight_mean(law: SequenceLaw, values: Mapping[Expr, float]) -> Mean:
     """
     if law.relevant_factor is not None:
         return _one_token(law, values)
+    unseen = _unseen(law, values)
+    if unseen > MOST_UNSEEN:
+        return Mean(1.0, int(law.length) * unseen, 0.0)
     if int(law.length) > MOST_ON_GRIDS:
         return _sampled(law, values)
     size = FINE if int(law.length) <= 2 else COARSE
     mean, rough = (_on_grid(law, values, *grid) for grid in (size, ROUGH[size]))
     return Mean(mean.value, abs(mean.value - rough.value), min(mean.lowest, rough.lowest))
+
+
+def _unseen(law: SequenceLaw, values: Mapping[Expr, float]) -> float:
+    """How much of a token law the nodes of the coarsest product grid do not see, as a part that is narrow or far out."""
+    nodes, steps = _nodes(law, values, *ROUGH[COARSE])
+    with np.errstate(all="ignore"):
+        density = compiled((x, *values), law.base.density)(nodes, *values.values())
+        return float(abs(1.0 - np.nansum(steps * density)))
 
 
 def lowest_kernel(law: SequenceLaw, values: Mapping[Expr, float]) -> float:
@@ -96,32 +105,6 @@ def lowest_kernel(law: SequenceLaw, values: Mapping[Expr, float]) -> float:
     with np.errstate(all="ignore"):
         table = np.broadcast_to(compiled((x, *values), law.posterior_kernel)(nodes, *values.values()), nodes.shape)
     return float(np.nanmin(table))
-
-
-@lru_cache(maxsize=256)
-def compiled(symbols: tuple[Expr, ...], expr: Expr) -> Callable[..., np.ndarray]:
-    """A numpy function of the symbols in order."""
-    letters = _letters(symbols)
-    expr = in_float64(expr.xreplace(letters))
-    # SciPy is loaded for special functions only, so that the catalogue imports quickly
-    plain = all(hasattr(np, node.func.__name__.lower()) for node in expr.atoms(Function) - expr.atoms(Piecewise))
-    return lambdify(list(letters.values()), expr, "numpy" if plain else "scipy")
-
-
-def _letters(symbols: tuple[Expr, ...]) -> dict[Expr, Symbol]:
-    """Letters instead of symbols, of which two may share a name.
-
-    A letter is known to be what its symbol is: else SymPy would look for the signs and the real parts of everything anew. And it
-    has a plain name: in the place of any other ``lambdify`` puts a letter of which nothing is known.
-    """
-    return {symbol: Symbol(f"letter_{place}", **symbol.assumptions0) for place, symbol in enumerate(symbols)}
-
-
-def far_nodes(low: float, high: float, furthest: float = 14.5) -> np.ndarray:
-    """Points of the support up to 1e6 in size (the logarithm of the furthest may be given), 1 % apart."""
-    points = np.sinh(np.linspace(-furthest, furthest, 2 * int(100 * furthest) + 1))
-    inside = points[(points > low) & (points < high)]
-    return inside if inside.size else np.array([(low + high) / 2])
 
 
 def _on_grid(law: SequenceLaw, values: Mapping[Expr, float], points: int, ends: int) -> Mean:
@@ -168,49 +151,114 @@ def _sampled(law: SequenceLaw, values: Mapping[Expr, float]) -> Mean:
 
 
 def _one_token(law: SequenceLaw, values: Mapping[Expr, float]) -> Mean:
-    """A weight of the relevant token alone: density and weight are merged, since either may overflow by itself."""
-    merged = _merged(law)
-    plain, exact = compiled((x, *values), merged), _in_mpmath(merged, (x, *values))
-    given = tuple(values.values())
-
-    def integrand(point: float) -> float:
-        try:
-            value = float(plain(np.float64(point), *given))
-        except (OverflowError, ZeroDivisionError):
-            value = np.nan
-        return value if np.isfinite(value) else exact(point, *given)
-
+    """A weight of the relevant token alone, integrated around every place at which density times weight may have a feature."""
     low, high = _ends(law, values)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an integral that does not converge is told by its error
-        peaks, rounding = _peaks(law, values, low, high)
-        diverges = _diverges(integrand, low, high)
+        known = places(merged(law), values, low, high)
+        peaks, rounding = _peaks(law, values, low, high, [place.number for place in known])
+        integrand = _integrand(merged(law), values)
+        diverges = _diverges(integrand, low, high, [place.number for place in known])
         if not diverges and (not peaks or rounding > 1.0):
             return Mean(0.0, np.inf, 0.0)
-        from scipy.integrate import quad
-
-        panels = [quad(integrand, *ends, limit=300)[:2] for ends in _pieces(low, high, peaks)]
-        nodes, _ = _nodes(law, values, *FINE)
-        lowest = np.broadcast_to(np.asarray(plain(nodes, *given), dtype=float), nodes.shape)
-        mean, error = (sum(column) for column in zip(*panels, strict=True))
-        least = float(np.min(lowest[np.isfinite(lowest)], initial=np.inf))
+        charts = _charts(known, peaks, low, high)
+        parts = []
+        for place, edges in charts:
+            own = _from(law, values, place) if _is_narrow(integrand, place.number, edges) else None
+            parts.append((place, integrated(own or partial(_moved, integrand, place.number), edges)))
+        mean, error = sum(part.value for _, part in parts), sum(part.error for _, part in parts)
+        least = _least(law, values, [(place, step) for place, part in parts for step in _some(part.negative)])
         if diverges or (least >= 0 > mean):  # beside a pole quad may return anything
             mean = np.inf
     return Mean(mean, error + rounding * abs(mean), least)
 
 
-def _peaks(law: SequenceLaw, values: Mapping[Expr, float], low: float, high: float) -> tuple[list[float], float]:
+def _integrand(expr: Expr, values: Mapping[Expr, float]) -> Callable[[np.ndarray], np.ndarray]:
+    """A function of ``x`` on arrays, in mpmath where float64 overflows on the way."""
+    plain, exact = compiled((x, *values), expr), in_mpmath(expr, (x, *values))
+    given = tuple(values.values())
+
+    def function(points: np.ndarray) -> np.ndarray:
+        found = np.array(np.broadcast_to(plain(points, *given), points.shape), dtype=float)
+        for i in np.flatnonzero(~np.isfinite(found)):
+            found[i] = exact(float(points[i]), *given)
+        return found
+
+    return function
+
+
+def _moved(function: Callable[[np.ndarray], np.ndarray], place: float, steps: np.ndarray) -> np.ndarray:
+    return function(place + steps)
+
+
+def _from(law: SequenceLaw, values: Mapping[Expr, float], place: Place) -> Callable[[np.ndarray], np.ndarray]:
+    """Density times weight as a function of the distance to a place, which x - place does not cancel in."""
+    fixed = merged(law).xreplace({symbol: Rational(value) for symbol, value in values.items()})
+    moved = fixed.xreplace({x: x + place.exact})
+    return _integrand(moved.replace(lambda part: part.is_Add and part.is_polynomial(x), lambda part: part.expand()), {})
+
+
+def _is_narrow(integrand: Callable[[np.ndarray], np.ndarray], place: float, edges: np.ndarray) -> bool:
+    """Whether density times weight moves so near to a place that float64 has lost digits of the distance to it."""
+    near = edges[np.abs(edges) <= NARROW * abs(place)]
+    if len(near) < 2:
+        return False
+    heights = integrand(place + near)
+    if not np.all(np.isfinite(heights)):  # as beside an end at which it is infinite
+        return True
+    counts = np.max(np.abs(heights)) * abs(place) > NO_MASS
+    return bool(counts and np.ptp(heights) > MOVED * np.max(np.abs(heights)))
+
+
+def _charts(known: list[Place], peaks: list[float], low: float, high: float) -> list[tuple[Place, np.ndarray]]:
+    """Places that share the support, each with the edges of its own part as distances to it, ever nearer."""
+    numbers = np.array([place.number for place in known])
+    others = [own for own in (*peaks, *(end for end in (low, high) if np.isfinite(end)), 0.0) if low <= own <= high]
+    fresh = [own for own in others if not np.any(np.abs(numbers - own) <= BESIDE * (1.0 + abs(own)))]
+    centres = apart([*known, *(Place(Rational(own), own) for own in fresh)])
+    gaps = [float((after.exact - before.exact).evalf(DIGITS)) for before, after in itertools.pairwise(centres)]
+    sides = [low - centres[0].number, *(gap / 2 for gap in gaps), high - centres[-1].number]
+    found = []
+    for place, (before, last) in zip(centres, itertools.pairwise(sides)):
+        first = before if place is centres[0] else -before
+        far = max(FAR, abs(place.number))
+        widths = WIDTHS[(EPS**2 * abs(place.number) <= WIDTHS) & (far >= WIDTHS)]
+        steps = np.unique([*-widths, 0.0, *widths, *(cut - place.number for cut in CUTS)])
+        found.append((place, np.array([first, *steps[(steps > first) & (steps < last)], last])))
+    return found
+
+
+def _some(steps: np.ndarray) -> np.ndarray:
+    """A few of many, evenly spread."""
+    return steps[np.linspace(0, len(steps) - 1, min(len(steps), SOME)).astype(int)] if len(steps) else steps
+
+
+def _least(law: SequenceLaw, values: Mapping[Expr, float], below: list[tuple[Place, float]]) -> float:
+    """The least value in 30 digits, of those that float64 takes for negative ones: e^x - 1 - x has none beside 0."""
+    if not below:
+        return 0.0
+    fixed = (law.base.density * law.relevant_factor).xreplace({s: Rational(v) for s, v in values.items()})
+    found = [0.0]
+    for place, step in below[:: max(1, len(below) // (2 * SOME))]:
+        value = fixed.xreplace({x: place.exact + Rational(step)}).evalf(30)
+        found.append(float(value) if value.is_comparable else -np.inf)
+    return min(found)
+
+
+def _peaks(
+    law: SequenceLaw, values: Mapping[Expr, float], low: float, high: float, known: list[float]
+) -> tuple[list[float], float]:
     """The highest places of density times weight, however far apart, and the relative rounding error of the function there.
 
     They are told from the logarithm of the largest term, which is seen from afar.
     """
-    size = _log_size(law, tuple(values))
+    size = log_size(law, tuple(values))
 
     def logs(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         both = np.broadcast_to(np.array(np.broadcast_arrays(*size(points, *values.values()))), (2, len(points)))
         return np.where(np.isfinite(both[0]), both[0], -np.inf), both[1]
 
-    wide = far_nodes(low, high, FURTHEST)
+    wide = np.union1d(far_nodes(low, high, FURTHEST), known)
     table = np.concatenate([[-np.inf], logs(wide)[0], [-np.inf]])
     inside = np.flatnonzero((table[1:-1] >= table[:-2]) & (table[1:-1] > table[2:]))
     found: list[tuple[float, float, float]] = []
@@ -221,78 +269,31 @@ def _peaks(law: SequenceLaw, values: Mapping[Expr, float], low: float, high: flo
             heights, sizes = logs(near)
             best = int(np.argmax(heights))
             around = near[max(best - 1, 0)], near[min(best + 1, 20)]
-        found.append((float(heights[best]), float(near[best]), float(sizes[best])))
+        place = float(near[best])
+        same = [own for own in known if abs(own - place) <= BESIDE * (1.0 + abs(own))]
+        if same:  # where the function is taken of the distance to it
+            heights, sizes = logs(np.array(same))
+            best, place = int(np.argmax(heights)), same[int(np.argmax(heights))]
+        found.append((float(heights[best]), place, float(sizes[best])))
     top = max((height for height, _, _ in found), default=-np.inf)
     kept = [item for item in found if item[0] > top - DEEP]
     return [place for _, place, _ in kept], EPS * max((size for _, _, size in kept), default=0.0)
 
 
-@lru_cache(maxsize=256)
-def _log_size(law: SequenceLaw, parameters: tuple[Expr, ...]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
-    """log of the largest term of density times weight, and the sum of the sizes of what stands in its exponent."""
-    found, sizes = [], []
-    for term in Add.make_args(_merged(law)):
-        factors = Mul.make_args(term)
-        exponents = (factor.exp for factor in factors if isinstance(factor, exp))
-        exponent = Add(*exponents).expand()  # so that squares cancel exactly
-        rest = Mul(*(factor for factor in factors if not isinstance(factor, exp)))
-        if (height := log(Abs(rest))) is S.ComplexInfinity:  # a sum over tokens of 0
-            continue
-        found.append(exponent + height)
-        sizes.append(Add(*(Abs(part) for part in Add.make_args(exponent))))
-    functions = [(compiled((x, *parameters), f), compiled((x, *parameters), s)) for f, s in zip(found, sizes)]
-
-    def largest(points: np.ndarray, *given: float) -> tuple[np.ndarray, np.ndarray]:
-        pairs = [[np.broadcast_to(part(points, *given), points.shape) for part in pair] for pair in functions]
-        return np.fmax.reduce([pair[0] for pair in pairs]), np.fmax.reduce([pair[1] for pair in pairs])
-
-    return largest
-
-
-@lru_cache(maxsize=256)
-def _merged(law: SequenceLaw) -> Expr:
-    """Density times weight as a sum in which the exponentials of a term are one."""
-    weight = law.relevant_factor
-    assert weight is not None
-    factor = weight.replace(lambda node: isinstance(node, (cosh, sinh)), lambda node: node.rewrite(exp))
-    return expand_mul(law.base.density * expand_multinomial(factor))
-
-
-def _in_mpmath(expr: Expr, symbols: tuple[Expr, ...]) -> Callable[..., float]:
-    """The same function where float64 overflows on the way; not a number where mpmath has none either."""
-
-    @cache  # made where it is asked for: hardly any weight overflows
-    def function() -> Callable[..., mpmath.mpf]:
-        letters = _letters(symbols)
-        return lambdify(list(letters.values()), expr.xreplace(letters), "mpmath")
-
-    def at(*point: float) -> float:
-        made = function()
-        try:
-            return float(made(*map(mpmath.mpf, point)))
-        except (OverflowError, ZeroDivisionError, ValueError, TypeError):
-            return float("nan")
-
-    return at
-
-
-def _diverges(integrand: Callable[[float], float], low: float, high: float) -> bool:
+def _diverges(integrand: Callable[[np.ndarray], np.ndarray], low: float, high: float, known: list[float]) -> bool:
+    """Whether, far beyond every place, what is integrated does not fall faster than 1/|x|."""
+    distances = np.array(REACH) * max([1.0, *map(abs, known)])
     for side, end in ((-1.0, low), (1.0, high)):
-        near, far = (abs(integrand(side * distance)) * distance for distance in REACH)
-        if np.isinf(end) and not (far < near or far == 0):
-            return True
+        if np.isinf(end):
+            near, far = np.abs(integrand(side * distances)) * distances
+            if not (far < near or far == 0):
+                return True
     return False
 
 
 def _ends(law: SequenceLaw, values: Mapping[Expr, float]) -> tuple[float, float]:
     low, high = (float(end.subs(values)) for end in (law.base.lower, law.base.upper))
     return low, high
-
-
-def _pieces(low: float, high: float, peaks: list[float]) -> list[tuple[float, float]]:
-    """The support, cut where densities bend, where their mass usually ends, and around the highest points."""
-    cuts = {-30.0, -6.0, 0.0, 6.0, 30.0, *(p + side * width for p in peaks for side in (-1, 1) for width in WIDTHS)}
-    return list(itertools.pairwise([low, *sorted(cut for cut in cuts if low < cut < high), high]))
 
 
 def _nodes(law: SequenceLaw, values: Mapping[Expr, float], order: int, ends: int) -> tuple[np.ndarray, np.ndarray]:

@@ -135,6 +135,22 @@ def _check_weight(self: Interpreter, law: SequenceLaw, length: int, scope: Scope
         raise NoDensity(str(refusal)) from None
 
 
+def _check_seen(self: Interpreter, law: SequenceLaw, scope: Scope) -> None:
+    """Where the grids are laid, the law of the relevant token has to be seen as a whole, however far or narrow.
+
+    Raises:
+        CannotReferee: where a part of it is not.
+    """
+    factor = law.relevant_factor
+    if factor is None or not self.planning or self.quadrature.tolerance >= DRAFT or is_catalogued(law):
+        return
+    token_law = ScalarLaw(law.base.density * factor, law.base.lower, law.base.upper)
+    try:
+        _check_mass(self, token_law, scope)
+    except NoDensity as refusal:
+        raise CannotReferee(f"a grid over a token does not see all of its law: {refusal}") from None
+
+
 def _density_axis(self: Interpreter, law: ScalarLaw, breaks: tuple[Fraction, ...], scope: Scope) -> Axis:
     """The support of a law, with its density in the weights."""
 
@@ -272,6 +288,7 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     _check_mass(self, law.base, scope)
     length = self.integer(law.length, scope)
     _check_weight(self, law, length, scope)
+    _check_seen(self, law, scope)
     others = [symbol for symbol in OTHERS if symbol in self.symbols(body)]
     if others and length - 1 < OTHERS.index(others[-1]) + 1:
         raise CannotReferee(f"a sequence of length {length} has no token {others[-1]} besides the relevant one")

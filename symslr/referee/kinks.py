@@ -71,7 +71,7 @@ def token_breaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> 
 
 
 def token_peaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> tuple[Fraction, ...]:
-    """Where a part of the weight or the body that depends on one token has a narrow peak along it: equal steps pass over it."""
+    """Narrow peaks, along one token, of parts of the weight, the body or the density: equal steps pass over them."""
     found = set[Fraction]()
     for part in _of_one_token(node):
         found |= _peaks(self, part, x, scope)
@@ -96,7 +96,7 @@ def _of_one_token(node: SequenceExpectation) -> tuple[Expr, ...]:
     body = node.law.weight * node.body
     kernels = {own: own.kernel.xreplace({x: own.args[4] * x}) for own in body.atoms(Activation)}
     shares = {own: kernel if own.args[2] == 0 else kernel * _SHARE for own, kernel in kernels.items()}
-    opened = _unfolded(body.xreplace(shares)), *kernels.values()
+    opened = _unfolded(body.xreplace(shares)), *kernels.values(), node.law.base.density
     parts = {part: None for expr in opened for part in expr.atoms(Function, Pow)}
     found: dict[Expr, None] = {}
     for part in parts:

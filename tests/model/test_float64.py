@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sympy import Expr, Integer, Rational, erf, erfc, exp, log, tanh
 
+from symslr.model.float64 import compiled
 from symslr.model.symbols import x
-from symslr.model.weight_mean import compiled
 
 
 @pytest.mark.parametrize(

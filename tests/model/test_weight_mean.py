@@ -6,10 +6,11 @@ import pytest
 from sympy import Expr, Integer, Rational, Symbol, cosh, exp, pi, sqrt
 
 from symslr.model.admissible import NoDensity, check_weight_at
+from symslr.model.float64 import compiled
 from symslr.model.scalar_law import ScalarLaw, laplace
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, nu, x
-from symslr.model.weight_mean import compiled, weight_mean
+from symslr.model.weight_mean import weight_mean
 
 SIGN = exp(-nu / 2) * cosh(sqrt(nu) * chi[epsilon])
 SQUARES = (Rational(47, 20), Rational(16, 47)), (Rational(9, 5), Rational(11, 18))

@@ -60,7 +60,7 @@ LONG, TOO_LARGE, UNREAD = (
     "which the referee cannot read",
 )
 MANY_TOKENS = f"which has more than {MOST_TOKENS} tokens"
-NO_NUMBER = "at the cheap point for that there is no number"
+NO_NUMBER = "as the derived formula has no number in float64 at the point where the two are compared"
 
 _unheld: dict[Any, str] = {}
 

@@ -98,6 +98,18 @@ class LaplaceCode:
         slopes, exponents, logs, rests = self.parts(kernel, x, p)
         return slopes, exponents + logs, rests
 
+    def logs(self, kernel: int, x: Any, p: tuple[Any, ...]) -> Any:
+        """log kappa, log w, ... at the nodes, and the logs of those weights whose bumps may hide: (functions, nodes).
+
+        A weight that changes its sign among the nodes has NaN in its row.
+        """
+        if not self.form.turns_of_weights[kernel]:
+            return self.slopes(kernel, x, p)
+        slopes, exponents, rests = self.weights(kernel, x, p)
+        logs = exponents + np.log(np.abs(rests))
+        logs[(rests < 0.0).any(axis=1) & (rests > 0.0).any(axis=1)] = np.nan
+        return np.concatenate([slopes, logs])
+
     def shaken(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any]:
         """Rounding of log kappa and of the log of each moment's weight at nodes in float64, in roundoffs: (slopes, weights).
 
@@ -195,6 +207,11 @@ class LaplaceCode:
     def turns(self) -> list[list[tuple[Any, Any]]]:
         """Per kernel, as ``zeros_of`` gives them."""
         return self._zeros(self.form.turns)
+
+    @cached_property
+    def turns_of_weights(self) -> list[list[tuple[Any, Any]]]:
+        """Per kernel, as ``zeros_of`` gives them."""
+        return self._zeros(self.form.turns_of_weights)
 
     def _zeros(self, equations_of: Iterable[tuple[Expr, ...]]) -> list[list[tuple[Any, Any]]]:
         return [zeros_of(equations, self.form.x, self.parameters, self.arithmetic) for equations in equations_of]

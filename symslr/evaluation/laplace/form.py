@@ -28,15 +28,10 @@ from symslr.evaluation.numbers.exponent import (
     split,
 )
 from symslr.evaluation.open_kernel import with_kernel
-from symslr.evaluation.quadrature.breakpoints import (
-    bends,
-    breakpoint_equations,
-    in_powers,
-    may_touch_zero,
-    vanishing_factors,
-)
+from symslr.evaluation.quadrature.breakpoints import in_powers, may_touch_zero, vanishing_factors
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.open_functions import OpenKernel
+from symslr.model.breakpoints import bends, breakpoint_equations
 from symslr.model.symbols import x
 
 SPECIAL = (ScalarExpectation, Integral)
@@ -182,11 +177,21 @@ class LaplaceForm:
     @cached_property
     def turns(self) -> tuple[tuple[Expr, ...], ...]:
         """For each kernel, the expressions among whose zeros are the places of the bumps of kappa, however narrow."""
+        return tuple(self._turning(kernel.slopes) for kernel in self.kernels)
+
+    @cached_property
+    def turns_of_weights(self) -> tuple[tuple[Expr, ...], ...]:
+        """The same of the weights of each kernel's moments, as of a mixture with a narrow part; of a square alone nothing."""
         found = []
-        for kernel in self.kernels:
-            equations = dict.fromkeys(own for slope in kernel.slopes for _, own in bends(slope, self.x))
-            found.append(tuple(own for own in equations if not (own.is_positive or own.is_negative)))
+        for own in self.moments_of:
+            parts = [m.rest for m in (self.moments[i] for i in own)]
+            parts += [self.moments[i].exponent for i in own if self.moments[i].gaussian is None]
+            found.append(self._turning(parts))
         return tuple(found)
+
+    def _turning(self, parts: Sequence[Expr]) -> tuple[Expr, ...]:
+        equations = dict.fromkeys(own for part in parts for _, own in bends(part, self.x))
+        return tuple(own for own in equations if not (own.is_positive or own.is_negative))
 
     @cached_property
     def touches(self) -> tuple[tuple[Expr, ...], ...]:

@@ -170,7 +170,7 @@ class LaplaceNode(SumsNode):
             return len(family.integrals)
         if has_power_tail(family):
             raise FloatOnly(
-                "a token law with a power tail under a kernel that grows exponentially is evaluated in float64 only; "
+                "a token law with a power tail under a kernel that grows or falls exponentially is evaluated in float64 only; "
                 "ask for at most 12 digits"
             )
         return BallSums(self._code(arithmetic), family, p, arithmetic, tolerance)

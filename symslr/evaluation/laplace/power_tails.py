@@ -259,6 +259,7 @@ class TailTable(Table):
 
 
 REFUSED = (
-    "a token law with a power tail under a kernel that grows exponentially is evaluated in float64 for one normaliser and a "
-    "monotone kernel without kinks on the whole line; found another (a bounded kernel such as p1/p0 has no such limits)"
+    "a token law with a power tail under a kernel that grows or falls exponentially is evaluated in float64 for one normaliser "
+    "and a monotone kernel without kinks on the whole line; found another (one that moves as a power of x far out, as p1/p0 does, "
+    "has no such limits)"
 )

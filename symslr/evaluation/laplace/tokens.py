@@ -144,7 +144,24 @@ def pieces(family: Family, reach: Sequence[tuple[float, ...]]) -> list[tuple[Pie
         if not seen:
             raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
         kinks = zeros(code, k, family.p, seen, (low, high)) if form.kinks[k] or form.touches[k] else []
+        kinks = sorted({*kinks, *lone(seen, APART if kinks else most_nodes(family) / 2)})
         found.append(cover(seen, low, high, kinks + hidden(code, k, family.p, seen, kinks, (low, high))))
+    return found
+
+
+def lone(windows: list[Window], widths: float) -> list[float]:
+    """The ends of windows between which nodes of their own are laid, as other windows are far wider or all lie very far apart.
+
+    Equal steps over all of them would pass over the narrow part of a mixture. They lie far apart where they span
+    more than ``widths`` of the narrowest.
+    """
+    width, widest = min(w.width for w in windows), max(w.width for w in windows)
+    are_apart = max(w.high for w in windows) - min(w.low for w in windows) > width * widths
+    found: list[float] = []
+    for window in windows:
+        if not window.is_heavy and (are_apart or window.width < widest / FAR_WIDER):
+            ends = window.low, window.high
+            found += [end for end in ends if all(abs(end - own) > SLIVER * window.width for own in found)]
     return found
 
 
@@ -166,13 +183,17 @@ def hidden(
 ) -> list[float]:
     """Bumps and dips of log kappa between the nodes, as of 1 + exp(-50 a^2 x^2) at a large scale a: no rule would see them.
 
+    And those of the weights, as of a mixture of a wide law and a narrow one.
+
     Where nodes beside it have an extremum of the same kind, it shows. They are sought on equal steps, on steps in proportion
     to |x|, as a large scale moves all that a kernel does towards 0, and around the places where their expression turns.
     Where the line is cut somewhere, at a kink or here, its narrow bends are found too: nodes crowd at cuts alone. Where no
     token is, a kernel has no value here.
     """
     start, end = min(w.low for w in windows), max(w.high for w in windows)
-    width, heavy, reach = min(w.width for w in windows), any(w.is_heavy for w in windows), max(abs(start), abs(end))
+    heavy, reach = any(w.is_heavy for w in windows), max(abs(start), abs(end))
+    # between cuts no equal steps are laid, and the width of another window does not say what nodes see
+    width = (max if kinks and not heavy else min)(w.width for w in windows)
     centre = float(np.median([w.peak for w in windows])) if heavy else 0.0
     smallest = SMALLEST * (width if heavy else reach)
     around = np.exp(np.linspace(np.log(smallest), np.log(reach), 2 + int(STEPS_TO_E * np.log(reach / smallest))))
@@ -184,7 +205,8 @@ def hidden(
         return x[np.diff(x, prepend=-np.inf) > 0.0]
 
     x = sorted_inside([*equal, -around, [0.0], around])
-    turns = [place for place in kinks_between(code.turns[kernel], p, start, end) if abs(place) > smallest]
+    equations = code.turns[kernel] + code.turns_of_weights[kernel]
+    turns = [place for place in kinks_between(equations, p, start, end) if abs(place) > smallest]
     nearby = reach * np.exp(np.linspace(np.log(NEAREST), 0.0, int(-TURN_STEPS_TO_E * np.log(NEAREST))))
     denser = sorted_inside([x, turns, *(place + sign * nearby for place in turns[:MOST_TURNS] for sign in (-1.0, 1.0))])
 
@@ -195,12 +217,12 @@ def hidden(
         return width_at(places) * (0.175 if heavy else 0.35)
 
     found: list[float] = []
-    rows = code.slopes(kernel, denser, p)
+    rows = code.logs(kernel, denser, p)
     for n, row in enumerate(rows):
 
         def log_kernel(at: Any, n: int = n) -> Any:
             is_token = (at > support[0]) & (at < support[1])
-            values = code.slopes(kernel, np.where(is_token, at, x[len(x) // 2]).ravel(), p)[n].reshape(at.shape)
+            values = code.logs(kernel, np.where(is_token, at, x[len(x) // 2]).ravel(), p)[n].reshape(at.shape)
             return np.where(is_token, values, np.nan)
 
         unseen = _unseen(log_kernel, denser, row, step_at)
@@ -214,7 +236,7 @@ def hidden(
 
 def _unseen(log_kernel: Any, x: Any, row: Any, step_at: Any) -> list[float]:
     """Extrema that nodes beside them, some steps of a rule away, do not show."""
-    change = np.diff(row)
+    change = np.nan_to_num(np.diff(row), posinf=0.0, neginf=0.0)  # where a weight underflows
     moves = np.sign(change) * (np.abs(change) > SEEN * (1.0 + np.abs(row[1:])))
     steps = np.flatnonzero(moves)
     turns = np.flatnonzero(moves[steps[1:]] * moves[steps[:-1]] < 0)
@@ -282,6 +304,9 @@ STEEP, SLIGHT = 1 / 10, 1e-3
 """A bend is cut at where the slope moves within so much of the width, by so much over it."""
 SAME = 1e-6
 """A bend this near to a cut, over the width, is the cut: the top of a narrow bump is both."""
+FAR_WIDER, SLIVER, APART = 8.0, 1e-2, 100.0
+"""A window so many times wider shares no equal steps with another; ends nearer than so much of a width are one.
+Where the line is cut anyway, nodes crowd at the cuts, and windows that span so many widths are far apart."""
 ROUNDED = 1e-7
 """A move of the slope of log kappa, over a step, that begins to drown in rounding: there a bend is resolved."""
 SEEN = 1e-13

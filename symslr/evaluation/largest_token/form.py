@@ -14,8 +14,8 @@ from sympy import exp as exp_
 
 from symslr.evaluation.laplace.form import LOGS, Term, moving
 from symslr.evaluation.numbers.exponent import slope, split
-from symslr.evaluation.quadrature.breakpoints import breakpoint_equations
 from symslr.expression.expectation import ScalarExpectation
+from symslr.model.breakpoints import breakpoint_equations
 from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import x
 

@@ -13,8 +13,8 @@ from sympy import Expr, Rational
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.setting import Setting, over_positions, times_keys, written_out
 from symslr.evaluation.numbers.logarithm import signed_log
-from symslr.evaluation.quadrature.breakpoints import breakpoint_equations
 from symslr.model.attention import Attention
+from symslr.model.breakpoints import breakpoint_equations
 from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Covariance
 from symslr.model.symbols import x

@@ -14,10 +14,10 @@ from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.breakpoints import changes
 from symslr.evaluation.quadrature.scan import scan
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign
 from symslr.expression.folded import Activation
+from symslr.model.breakpoints import changes
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import x

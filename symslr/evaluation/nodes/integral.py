@@ -13,11 +13,12 @@ from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, once_per_kind
 from symslr.evaluation.numbers.exponent import gaussian, magnitude, split
 from symslr.evaluation.numbers.logarithm import signed_log
-from symslr.evaluation.quadrature.breakpoints import bends, breakpoint_equations, centred
+from symslr.evaluation.quadrature.breakpoints import centred
 from symslr.evaluation.quadrature.convergence import DETUNED, behind, geometric_error
 from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
 from symslr.evaluation.quadrature.scan import scan
 from symslr.evaluation.quadrature.token_mesh import at_exact_ends, cover, kinks_between, lost_beside_ends, zeros_of
+from symslr.model.breakpoints import bends, breakpoint_equations
 
 DEPTH = 46.0
 """Nats below the largest integrand at which a window ends: e^-46 is 1e-20, a ten-thousandth of the roundoff."""
@@ -209,6 +210,8 @@ def _swing(inside: Any, p: tuple[float, ...], x: float, step: float) -> float:
 
 FAR = 1e30, 1e40
 """Where tails are told apart: a power of x is all that is left of an algebraic integrand there."""
+NEARER = (1e12, 1e16), (1e6, 1e8)
+"""Where they are for an integrand that overflows on its way there."""
 
 
 def _check_tails(log_weight: Any, low: float, high: float) -> None:
@@ -216,8 +219,15 @@ def _check_tails(log_weight: Any, low: float, high: float) -> None:
     for side, end in ((-1.0, low), (1.0, high)):
         if not np.isinf(end):
             continue
-        near, far = (float(value) for value in log_weight(side * np.array(FAR)))
-        power = (far - near) / np.log(FAR[1] / FAR[0])
+        for places in (FAR, *NEARER):
+            near, far = (float(value) for value in log_weight(side * np.array(places)))
+            power = -np.inf if far == -np.inf else (far - near) / np.log(places[1] / places[0])
+            if not np.isnan(power):
+                break
+        else:
+            raise CannotEvaluate(
+                "an integral over a token is not evaluated: its integrand is no number in float64 far out"
+            )
         if not power <= -1.0 - 1e-9:
             raise CannotEvaluate(
                 f"an integral does not converge absolutely: its integrand falls as |x|^({power:.3g}), no faster than 1/|x|"

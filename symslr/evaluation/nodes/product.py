@@ -16,12 +16,12 @@ from symslr.evaluation.errors import CannotEvaluate, FloatOnly, OutOfDigits
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64
 from symslr.evaluation.numbers.logarithm import signed_log
-from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, solved
 from symslr.evaluation.quadrature.convergence import DETUNED, geometric_error
 from symslr.evaluation.quadrature.mesh import joined
 from symslr.evaluation.quadrature.scan import Window, scan
 from symslr.evaluation.quadrature.token_mesh import cover
 from symslr.expression.expectation import SequenceExpectation
+from symslr.model.breakpoints import breakpoint_equations, solved
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, xi, z, zeta
 from symslr.model.symbols import x as law_variable

@@ -1,97 +1,16 @@
-"""Where a function is not smooth, or changes: the zeros of what stands inside |.|, max, min, sign, steps and cases, and others."""
+"""Where a kernel vanishes, and how it is written so that its zeros and its bends keep their digits."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
-
-from sympy import (
-    Abs,
-    Basic,
-    Expr,
-    Heaviside,
-    Max,
-    Min,
-    Mul,
-    Piecewise,
-    PolynomialError,
-    Pow,
-    S,
-    Symbol,
-    exp,
-    sign,
-    sqf_list,
-)
+from sympy import Expr, Mul, PolynomialError, S, Symbol, sqf_list
 from sympy.core.function import Function
-from sympy.core.relational import Relational
 from sympy.polys.rings import sring
 
+from symslr.model.breakpoints import CUT, bends, solved
 from symslr.model.powers import highest_power
-
-CUT = Abs, Max, Min, sign, Heaviside, Piecewise
-"""What has kinks or jumps."""
-
-
-def breakpoint_equations(expr: Basic, x: Symbol) -> tuple[Expr, ...]:
-    """Expressions in x, each of which vanishes at a kink or jump of ``expr``, a function or several."""
-    found: dict[Expr, None] = {}
-    for node in expr.atoms(*CUT):
-        for equation in _equations(node):
-            if equation.has(x):
-                found[equation] = None
-    return tuple(found)
-
 
 HIGHEST = 40
 """Degree up to which powers are looked for: it takes minutes for e^(289 x/5) and e^(-x/500), the former a power of e^(x/5)."""
-
-
-def bends(expr: Expr, x: Symbol) -> tuple[tuple[Expr, Expr], ...]:
-    """(What a function or a root is taken of, an equation in x) for every place where a smooth function may bend sharply.
-
-    tanh(a x) or log(1 + e^(a x)) is smooth on the scale 1/a where a x = 0, 1/(1 + a^2 x^2) where the slope of a^2 x^2 is 0.
-    """
-    found: dict[tuple[Expr, Expr], None] = {}
-    for node in expr.atoms(Function, Pow):
-        inner = _inner(node)
-        if inner.has(x) and inner != x and not (node.is_Pow and node.exp.is_Integer and node.exp.is_positive):
-            found |= {(inner, equation): None for equation in (inner, inner.diff(x)) if equation.has(x)}
-    return tuple(found)
-
-
-def _inner(node: Function | Pow) -> Expr:
-    """What a function, or a power, is taken of."""
-    return node.exp if isinstance(node, exp) else node.args[0]
-
-
-def changes(expr: Expr, x: Symbol) -> Iterator[Expr]:
-    """Expressions in x among whose zeros, real or not, are the places where ``expr`` changes: kinks, jumps and bends.
-
-    Those of its polynomials and of their slopes, where what a function is taken of is 1 in size, and where two terms of a sum are
-    as large as each other.
-    """
-    yield from breakpoint_equations(expr, x)
-    for node in _outermost_polynomials(expr, x):
-        yield node
-        yield node.diff(x)
-    for node in expr.atoms(Function) - expr.atoms(*CUT):
-        if _inner(node).has(x):
-            yield from (_inner(node) - 1, _inner(node) + 1)
-    for total in expr.atoms(Basic):
-        if total.is_Add and total.has(x) and not total.is_polynomial(x):
-            for p, q in itertools.combinations(total.args, 2):
-                yield from (p - q, p + q)
-
-
-def _outermost_polynomials(expr: Basic, x: Symbol) -> Iterator[Expr]:
-    """The parts of an expression that are polynomials in x, and part of no other."""
-    if not expr.has(x):
-        return
-    if isinstance(expr, Expr) and expr.is_polynomial(x):
-        yield expr
-        return
-    for part in expr.args:
-        yield from _outermost_polynomials(part, x)
 
 
 def centred(expr: Expr, rest: Expr, x: Symbol) -> Expr:
@@ -160,22 +79,3 @@ def may_touch_zero(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
         return ()
     slope = expr.diff(x)
     return () if not slope.has(x) or slope.is_positive or slope.is_negative else (slope,)
-
-
-def _equations(node: Basic) -> Sequence[Expr]:
-    if isinstance(node, (Abs, sign, Heaviside)):
-        return [node.args[0]]
-    if isinstance(node, (Max, Min)):
-        return [p - q for i, p in enumerate(node.args) for q in node.args[:i]]
-    relations = [r for _, condition in node.args for r in condition.atoms(Relational)]
-    return [r.lhs - r.rhs for r in relations]
-
-
-def solved(equation: Expr, x: Symbol) -> Expr | None:
-    """The one zero of an equation linear in x; None where it is not linear (zeros are then found numerically)."""
-    if any(node.has(x) for node in equation.atoms(Function)):  # a derivative would only show it
-        return None
-    slope = equation.diff(x)
-    if slope.has(x) or slope == 0:
-        return None
-    return -equation.xreplace({x: S.Zero}) / slope

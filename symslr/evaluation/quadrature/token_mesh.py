@@ -14,9 +14,9 @@ from sympy import Expr, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
-from symslr.evaluation.quadrature.breakpoints import solved
 from symslr.evaluation.quadrature.mesh import ExpSinh, Line, Piece, Sinh, TanhSinh
 from symslr.evaluation.quadrature.scan import Window
+from symslr.model.breakpoints import solved
 
 
 def gaussian_window(curvature: float, centre: float, depth: float) -> Window:

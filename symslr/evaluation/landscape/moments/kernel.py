@@ -13,8 +13,8 @@ from sympy import Dummy, Expr, Symbol, exp, together
 
 from symslr.evaluation.admission.inputs import numbers_of
 from symslr.evaluation.numbers.compiled import compile_float
-from symslr.evaluation.quadrature.breakpoints import CUT
 from symslr.model.attention import Attention
+from symslr.model.breakpoints import CUT
 from symslr.model.symbols import x
 
 Array = NDArray[np.float64]
