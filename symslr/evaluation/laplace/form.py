@@ -39,6 +39,11 @@ LOGS = Dummy("log_u", real=True), Dummy("log_t", real=True)
 """In all forms, as x is the token's variable in all: like kernels are then equal, and what SymPy knows of one it knows of all."""
 
 
+def _bases(product: Expr) -> list[Expr]:
+    """What the factors of a product are powers of."""
+    return [factor.base if factor.is_Pow and factor.exp.is_Number else factor for factor in Mul.make_args(product)]
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """What multiplies the Laplace variables, and where x lives: one table exp(-u kappa_1 - t kappa_2) per kernel."""
@@ -181,10 +186,12 @@ class LaplaceForm:
 
     @cached_property
     def turns_of_weights(self) -> tuple[tuple[Expr, ...], ...]:
-        """The same of the weights of each kernel's moments, as of a mixture with a narrow part; of a square alone nothing."""
+        """The same of the weights of each kernel's moments, as of a mixture with a narrow part; of a square alone, or beside powers
+        of kappa, nothing."""
         found = []
-        for own in self.moments_of:
-            parts = [m.rest for m in (self.moments[i] for i in own)]
+        for kernel, own in zip(self.kernels, self.moments_of):
+            known = {base for slope in kernel.slopes for base in _bases(slope)}
+            parts = [base for i in own for base in _bases(self.moments[i].rest) if base not in known]
             parts += [self.moments[i].exponent for i in own if self.moments[i].gaussian is None]
             found.append(self._turning(parts))
         return tuple(found)

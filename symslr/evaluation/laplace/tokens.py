@@ -144,25 +144,33 @@ def pieces(family: Family, reach: Sequence[tuple[float, ...]]) -> list[tuple[Pie
         if not seen:
             raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
         kinks = zeros(code, k, family.p, seen, (low, high)) if form.kinks[k] or form.touches[k] else []
-        kinks = sorted({*kinks, *lone(seen, APART if kinks else most_nodes(family) / 2)})
-        found.append(cover(seen, low, high, kinks + hidden(code, k, family.p, seen, kinks, (low, high))))
+        are_apart = spread_out(seen, APART if kinks else most_nodes(family) / REFINED)
+        if kinks or are_apart:
+            kinks = sorted({*kinks, *lone(seen, are_apart)})
+        bumps = hidden(code, k, family.p, seen, kinks, (low, high))
+        if bumps and not kinks:
+            kinks = lone(seen, spread_out(seen, APART))
+        found.append(cover(seen, low, high, kinks + bumps))
     return found
 
 
-def lone(windows: list[Window], widths: float) -> list[float]:
-    """The ends of windows between which nodes of their own are laid, as other windows are far wider or all lie very far apart.
+def spread_out(windows: list[Window], widths: float) -> bool:
+    """Whether windows span more than so many widths of the narrowest."""
+    return max(w.high for w in windows) - min(w.low for w in windows) > widths * min(w.width for w in windows)
 
-    Equal steps over all of them would pass over the narrow part of a mixture. They lie far apart where they span
-    more than ``widths`` of the narrowest.
+
+def lone(windows: list[Window], are_apart: bool) -> list[float]:
+    """The ends of windows between which nodes of their own are laid: of all, where they are far apart, else of the narrow ones.
+
+    Where the line is cut no equal steps are laid, and those to a cut would pass over the narrow part of a mixture.
     """
-    width, widest = min(w.width for w in windows), max(w.width for w in windows)
-    are_apart = max(w.high for w in windows) - min(w.low for w in windows) > width * widths
+    widest = max(w.width for w in windows)
     found: list[float] = []
     for window in windows:
         if not window.is_heavy and (are_apart or window.width < widest / FAR_WIDER):
             ends = window.low, window.high
             found += [end for end in ends if all(abs(end - own) > SLIVER * window.width for own in found)]
-    return found
+    return sorted(found)
 
 
 Support = tuple[float, float]
@@ -307,6 +315,8 @@ SAME = 1e-6
 FAR_WIDER, SLIVER, APART = 8.0, 1e-2, 100.0
 """A window so many times wider shares no equal steps with another; ends nearer than so much of a width are one.
 Where the line is cut anyway, nodes crowd at the cuts, and windows that span so many widths are far apart."""
+REFINED = 8.0
+"""Equal steps are made finer: windows that span the most nodes that there may be, over this, are far apart, too."""
 ROUNDED = 1e-7
 """A move of the slope of log kappa, over a step, that begins to drown in rounding: there a bend is resolved."""
 SEEN = 1e-13

@@ -87,6 +87,12 @@ class Far:
         return exact((self.sign * (exact(size) / self.unit) ** (1 / self.power)).evalf(20))
 
 
+def met_at(task: Task, attention: Attention, values: Mapping[Any, object]) -> float:
+    """The scale from which on tokens meet all that the kernel does; 0 where it has no features, or a parameter no number."""
+    attended = Attended((attention.kernel,), task.law.base)
+    return attended.met(_numbers(attention.kernel + task.law.base.density, values))
+
+
 def far_scale(scale: Expr, task: Task, attention: Attention, values: Mapping[Any, object]) -> Far | None:
     """The scale of a key, if it is that large; an offset is a token at 0, beside which an exponential kernel is steep, too.
 
@@ -95,8 +101,7 @@ def far_scale(scale: Expr, task: Task, attention: Attention, values: Mapping[Any
     size = float(abs(scale))
     if size < FAR_SCALE:
         return None
-    attended = Attended((attention.kernel,), task.law.base)
-    met = attended.met(_numbers(attention.kernel + task.law.base.density, values))
+    met = met_at(task, attention, values)
     is_one = exponential(attention.kernel, x) is not None and attention.offset == 0
     return Far(a, sign(scale), size, S.One, S.One, "the scale", (0,), is_one or met > SIZES[0], met)
 

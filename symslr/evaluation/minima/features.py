@@ -23,9 +23,10 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import x
 
 FARTHEST = 1e12
-"""Places at which terms of a sum are as large as each other are looked for up to here; zeros of polynomials have no bound."""
+"""Places at which terms of a sum are as large as each other are looked for up to here, and down to its inverse; zeros of
+polynomials have no bound."""
 BESIDE = 0.01
-"""How far beside such a place, in its inverse hyperbolic sine, the signs are held against each other."""
+"""How far beside such a place, in its logarithm, the signs are held against each other."""
 DEPTH = 30.0
 """Nats below the peak of a token's density up to which it is scanned."""
 
@@ -107,13 +108,17 @@ def _zeros(equation: Expr) -> Iterable[complex]:
     try:
         if equation.is_polynomial(x):
             return [complex(zero) for zero in np.roots([float(own) for own in Poly(equation, x).all_coeffs()])]
-        compiled, far = FLOAT.compile((x,), [equation]), float(np.arcsinh(FARTHEST))
+        compiled, far, found = FLOAT.compile((x,), [equation]), float(np.log(FARTHEST)), []
+        for side in (1.0, -1.0):
 
-        def at(place: Any) -> Any:
-            return np.real(compiled(np.sinh(place))[0])
+            def at(logarithm: Any, side: float = side) -> Any:
+                return np.real(compiled(side * np.exp(logarithm))[0])
 
-        with np.errstate(all="ignore"):  # where e^x has left float64 it is 0, and has no zero
-            found = [u for u in changes_of_sign(at, -far, far) if at(np.array([u - BESIDE, u + BESIDE])).prod() < 0.0]
-        return [complex(np.sinh(place)) for place in found]
+            with np.errstate(all="ignore"):  # where e^x has left float64 it is 0, and has no zero
+                zeros = [
+                    v for v in changes_of_sign(at, -far, far) if at(np.array([v - BESIDE, v + BESIDE])).prod() < 0.0
+                ]
+            found += [complex(side * np.exp(v)) for v in zeros]
+        return found
     except (PolynomialError, CannotEvaluate, ArithmeticError, TypeError, ValueError):
         return []

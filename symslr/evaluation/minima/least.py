@@ -25,10 +25,10 @@ from symslr.evaluation.minima.far import (
     far_scale,
     far_signal,
     limit_of_scale,
+    met_at,
     of_the_limit,
     with_largest,
 )
-from symslr.evaluation.minima.features import farthest_feature
 from symslr.evaluation.minima.minimise import minimise
 from symslr.evaluation.minima.search import other_bottoms, scan_points
 from symslr.expression.folded import Activation
@@ -42,7 +42,7 @@ from symslr.theory.population import matched_scale, minimal_risk, population_ris
 QUICK = 2.0
 """Seconds of processor time for a proof that nobody asked for: at key scales in the hundreds one takes a minute."""
 NARROW = 0.25
-"""A kernel all of whose features are nearer to 0 is searched in a unit of its own."""
+"""Below this, the scale from which on tokens meet all that a kernel does is the unit of the search."""
 AROUND, SMALL = (0.5, 1.5), 0.5
 """Where no bounds are given, a least risk is proved for scales between these multiples of the one that a search finds, or for
 |a| <= SMALL where that is smaller."""
@@ -113,7 +113,7 @@ def least_risk(
     Raises:
         CannotEvaluate: where the minimum is not found, or the digits are out of reach.
     """
-    unit = _unit(attention.kernel)
+    unit = _unit(met_at(task, attention, values))
     if unit != 1:
         own = replace(attention, kernel=attention.kernel.subs(x, unit * x))
         within = dict(bounds or {})
@@ -151,13 +151,12 @@ def least_risk(
 _matched_scale = lru_cache(maxsize=512)(matched_scale)
 
 
-def _unit(kernel: Expr) -> Expr:
-    """1/n for a kernel whose farthest feature is near that, and which is one of tokens in that unit; 1 for all that are not narrow.
+def _unit(met: float) -> Expr:
+    """1/n where tokens meet all that the kernel does from about that scale on, which is then the unit of the search; else 1.
 
-    At the scales of a search 1/(1 + e^(-100 x)) is as steep as its own standard form, 1/(1 + e^(-x)), at a thousand.
+    At the scales of a search 1/(1 + e^(-100 x)) is as steep as 1/(1 + e^(-x)) at a thousand.
     """
-    farthest = farthest_feature(kernel)
-    return Rational(1, round(1 / farthest)) if 0.0 < farthest < NARROW else S.One
+    return Rational(1, round(1 / met)) if 0.0 < met < NARROW else S.One
 
 
 def _by_search(
