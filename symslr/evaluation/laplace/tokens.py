@@ -144,12 +144,12 @@ def pieces(family: Family, reach: Sequence[tuple[float, ...]]) -> list[tuple[Pie
         if not seen:
             raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
         kinks = zeros(code, k, family.p, seen, (low, high)) if form.kinks[k] or form.touches[k] else []
-        are_apart = spread_out(seen, APART if kinks else most_nodes(family) / REFINED)
-        if kinks or are_apart:
-            kinks = sorted({*kinks, *lone(seen, are_apart)})
+        widths = APART if kinks else most_nodes(family) / REFINED
+        if kinks or spread_out(seen, widths):
+            kinks = sorted({*kinks, *lone(seen, widths)})
         bumps = hidden(code, k, family.p, seen, kinks, (low, high))
         if bumps and not kinks:
-            kinks = lone(seen, spread_out(seen, APART))
+            kinks = lone(seen, APART)
         found.append(cover(seen, low, high, kinks + bumps))
     return found
 
@@ -159,17 +159,22 @@ def spread_out(windows: list[Window], widths: float) -> bool:
     return max(w.high for w in windows) - min(w.low for w in windows) > widths * min(w.width for w in windows)
 
 
-def lone(windows: list[Window], are_apart: bool) -> list[float]:
-    """The ends of windows between which nodes of their own are laid: of all, where they are far apart, else of the narrow ones.
+def lone(windows: list[Window], widths: float) -> list[float]:
+    """The ends of windows between which nodes of their own are laid, as steps to those of others would pass over them.
 
-    Where the line is cut no equal steps are laid, and those to a cut would pass over the narrow part of a mixture.
+    Of all windows, where they span more than so many widths of the narrowest; else of narrow ones, as of the narrow part of a
+    mixture: where the line is cut no equal steps are laid. Beside a heavy tail steps are longer the further out they are.
     """
-    widest = max(w.width for w in windows)
+    are_apart = spread_out(windows, widths)
+    heavy, widest = [w for w in windows if w.is_heavy], max(w.width for w in windows)
+    centre, narrowest = float(np.median([w.peak for w in windows])), min((w.width for w in heavy), default=0.0)
     found: list[float] = []
     for window in windows:
-        if not window.is_heavy and (are_apart or window.width < widest / FAR_WIDER):
+        own = float(np.hypot(narrowest, window.peak - centre)) if heavy else widest
+        is_narrow = (are_apart and not heavy) or window.width < own / FAR_WIDER
+        if is_narrow and not window.is_heavy:
             ends = window.low, window.high
-            found += [end for end in ends if all(abs(end - own) > SLIVER * window.width for own in found)]
+            found += [end for end in ends if all(abs(end - other) > SLIVER * window.width for other in found)]
     return sorted(found)
 
 
