@@ -64,6 +64,10 @@ REACH = 1e6, 1e8
 """Distances at which an integrand that has a mean falls faster than 1/|x|."""
 
 
+HUGE = 1e15
+"""A mean beyond this is infinite, as that of 1/x^2 is, of which panels that halve see so much of its pole."""
+
+
 @dataclass(frozen=True)
 class Mean:
     """E_0[g] with the error of the quadrature, infinite where the mean diverges, and the least g or g p_0 that was seen."""
@@ -168,7 +172,7 @@ def _one_token(law: SequenceLaw, values: Mapping[Expr, float]) -> Mean:
             parts.append((place, integrated(own or partial(_moved, integrand, place.number), edges)))
         mean, error = sum(part.value for _, part in parts), sum(part.error for _, part in parts)
         least = _least(law, values, [(place, step) for place, part in parts for step in _some(part.negative)])
-        if diverges or (least >= 0 > mean):  # beside a pole quad may return anything
+        if diverges or mean > HUGE or (least >= 0 > mean):  # beside a pole quad may return anything
             mean = np.inf
     return Mean(mean, error + rounding * abs(mean), least)
 
@@ -272,8 +276,10 @@ def _peaks(
         place = float(near[best])
         same = [own for own in known if abs(own - place) <= BESIDE * (1.0 + abs(own))]
         if same:  # where the function is taken of the distance to it
-            heights, sizes = logs(np.array(same))
-            best, place = int(np.argmax(heights)), same[int(np.argmax(heights))]
+            there, own = logs(np.array(same))
+            place = same[int(np.argmax(there))]
+            if np.max(there) > -np.inf:  # else it is infinite there, as 1/sqrt(x) is at 0
+                heights, sizes, best = there, own, int(np.argmax(there))
         found.append((float(heights[best]), place, float(sizes[best])))
     top = max((height for height, _, _ in found), default=-np.inf)
     kept = [item for item in found if item[0] > top - DEEP]

@@ -126,7 +126,9 @@ def layout(family: Family) -> Layout:
             return Layout(own, axes, shares)
         lowest = tuple(min(least, low - family.depth) for (low, _), least in zip(windows, lowest))
         own = pieces(family, [lowest])
-    raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
+    raise CannotEvaluate(
+        "the outer integrand has no window: a law is too narrow, or it decays too slowly and the integral may not converge"
+    )
 
 
 def _end_early(family: Family, kernel: int, made: tuple[Piece, ...], seen: tuple[Any, Any]) -> bool:

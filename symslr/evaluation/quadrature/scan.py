@@ -172,7 +172,9 @@ def zoomed(
         if any(high - low > LONGEST for low, high in found):
             break
         windows = found
-    raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
+    raise CannotEvaluate(
+        "the outer integrand has no window: a law is too narrow, or it decays too slowly and the integral may not converge"
+    )
 
 
 def _crowded(nodes: Any, turns: Any) -> Any:
