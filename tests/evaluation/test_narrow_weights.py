@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import pytest
 from numpy.polynomial.legendre import leggauss
-from sympy import Abs, Max, Rational, tanh
+from sympy import Abs, Expr, Max, Rational, exp, log, sin, tanh
 
 from symslr.evaluation import evaluate
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.laplace.form import LaplaceForm
+from symslr.evaluation.laplace.tokens import lone
 from symslr.evaluation.nodes.integral import _check_tails
+from symslr.evaluation.quadrature.scan import Window
 from symslr.model.attention import Attention
+from symslr.model.catalogue import SpikedSLR
 from symslr.model.scalar_law import ScalarLaw, normal
 from symslr.model.symbols import x
 from symslr.model.task import Task
@@ -94,3 +99,30 @@ def test_a_tail_that_overflows_is_looked_at_nearer() -> None:
         _check_tails(lambda t: np.log(np.abs(t**10) / np.abs(t**11)), -np.inf, np.inf)
     with pytest.raises(CannotEvaluate, match="no number in float64 far out"):
         _check_tails(lambda t: t * np.nan, -np.inf, np.inf)
+
+
+@pytest.mark.parametrize("kernel", [1 + Abs(x), 2 + sin(x), log(1 + exp(x)), 1 / (1 + x**2)], ids=str)
+def test_powers_of_the_kernel_are_not_looked_at_twice(kernel: Expr, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking for the bumps of kappa^2 beside those of kappa took as long as the integrals."""
+    seen: list[tuple[tuple[Expr, ...], ...]] = []
+    turns = LaplaceForm.turns_of_weights.func
+
+    def listened(form: LaplaceForm) -> tuple[tuple[Expr, ...], ...]:
+        seen.append(turns(form))
+        return seen[-1]
+
+    listening = cached_property(listened)
+    listening.__set_name__(LaplaceForm, "turns_of_weights")
+    monkeypatch.setattr(LaplaceForm, "turns_of_weights", listening)
+    evaluate(population_risk(SpikedSLR(noise=0), Attention(kernel), 1), {"L": 3, "nu": 1}, backend="numpy")
+    assert seen
+    assert not any(equations for form in seen for equations in form)
+
+
+def test_windows_beside_a_heavy_tail_are_cut_off_only_where_they_are_narrow() -> None:
+    """Steps under a power tail are longer further out: a window as wide as it is far is none to cut off."""
+    heavy = Window(-1e6, 1e6, 0.0, 5.0, 30.0)
+    wide, narrow = Window(-1e6, 1e6, 3e5, 2e5, 30.0), Window(3e5 - 10, 3e5 + 10, 3e5, 2.0, 30.0)
+    assert lone([heavy, wide], 100.0) == []
+    assert lone([heavy, narrow], 100.0) == [3e5 - 10, 3e5 + 10]
+    assert lone([Window(-7.0, 7.0, 0.0, 4.0, 30.0), Window(1.0, 1.4, 1.2, 0.08, 30.0)], 2e4) == [1.0, 1.4]

@@ -100,3 +100,25 @@ def test_a_weight_of_several_tokens_is_not_judged_where_a_part_of_their_law_is_n
     weight = Sum(chi[m] ** 2, (m, 1, L)) / L * Rational(2, 5)
     with pytest.raises(NoDensity, match="its mean is not found"):
         check_weight_at(SequenceLaw(weight, L, base), 2, ())
+
+
+@pytest.mark.parametrize(
+    "density",
+    [
+        exp(-Abs(x)) / (2 * sqrt(pi * Abs(x))),
+        1 / (2 * pi * sqrt(Abs(x)) * (1 + Abs(x))),
+        exp(-Abs(x - 1)) / (2 * sqrt(pi * Abs(x - 1))),
+    ],
+    ids=str,
+)
+def test_a_density_may_be_infinite_at_a_place(density: Expr) -> None:
+    """As at an inverse root: a place without a finite height was no peak, and the density had no mass."""
+    check_density(ScalarLaw(density))
+    found = mass(density)
+    assert abs(found.value - 1) <= 1e-12 + found.error < 1e-6
+
+
+@pytest.mark.parametrize("power", [1, 2, 4])
+def test_a_pole_without_a_mass_is_refused(power: int) -> None:
+    with pytest.raises(ValueError, match=r"no finite mass|mass is not found"):
+        check_density(ScalarLaw(exp(-(x**2) / 2) / Abs(x) ** power))
