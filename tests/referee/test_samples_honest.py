@@ -5,6 +5,7 @@ from functools import partial
 from math import erfc, exp, sqrt
 
 import pytest
+import scipy
 from sympy import Expr, Heaviside, Max, Rational, Sum, tanh
 from sympy import exp as exp_
 
@@ -70,6 +71,8 @@ ROWS = [
 
 SECONDS = 0.5
 """Of processor time: what is claimed after more points is no bolder."""
+_ = scipy.stats.qmc, scipy.interpolate
+"""Loaded here: the first number would spend its half second on that."""
 
 REFUSED = {"three tails at once", "a shell"}
 """Of which no look along one token at a time finds the mass."""
