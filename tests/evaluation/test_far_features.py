@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -152,3 +153,13 @@ def test_a_narrow_kernel_is_searched_in_its_own_unit(kernel: Expr, unit: int) ->
     bounds = {a: (0.5 / unit, 1.0 / unit)}
     inside, _ = least_risk(SpikedSLR(noise=0), Attention(kernel.subs(x, unit * x)), values, bounds=bounds)
     assert inside.value >= value.value - value.error - inside.error
+
+
+def test_what_is_said_of_a_narrow_kernel_names_the_unit_of_its_scales() -> None:
+    """Intervals and places in messages are those of the search."""
+    task, narrow = SpikedSLR(noise=0), Attention(1 / (1 + exp(-100 * x)))
+    value, places = least_risk(task, narrow, {"L": 2, "nu": 1}, 6, "arb")
+    assert re.search(r"branch and bound over .*; a in units of 1/\d+$", value.method)
+    assert 0.01 < places["a"].value < 0.05
+    with pytest.raises(CannotEvaluate, match=r"--bounds a:.*; a in units of 1/\d+$"):
+        least_risk(task, Attention(exp(40 * x) + exp(-40 * x) + exp(90 * x**2)), {"L": 2, "nu": 1})

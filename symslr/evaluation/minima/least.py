@@ -119,8 +119,13 @@ def least_risk(
         within = dict(bounds or {})
         if a in within:
             within[a] = (within[a][0] / float(unit), within[a][1] / float(unit))
-        value, found = least_risk(task, own, values, digits, backend, within)
-        return value, {**found, "a": replace(found["a"], value=found["a"].value * unit, error=found["a"].error * unit)}
+        said = f"a in units of {unit}"
+        try:
+            value, found = least_risk(task, own, values, digits, backend, within)
+        except CannotEvaluate as refusal:
+            raise CannotEvaluate(f"{refusal}; {said}") from refusal
+        scale = replace(found["a"], value=found["a"].value * unit, error=found["a"].error * unit)
+        return replace(value, method=f"{value.method}; {said}"), {**found, "a": scale}
     risk, least = population_risk(task, attention), minimal_risk(task, attention)
     moving = list(least.variables)
     if bounds:
@@ -133,7 +138,7 @@ def least_risk(
         exactly = replace(value, value=mpmath.mpf(0), error=mpmath.mpf(0))
         anywhere = replace(exactly, error=mpmath.inf, digits=1)
         return value, {str(s): exactly if s == a else replace(anywhere, method=f"any {s}") for s in moving}
-    scale = _matched_scale(Activation.of(epsilon, attention, a), task.law)
+    scale = _matched_scale(Activation.of(epsilon, attention, a), task.law)  # type: ignore[assignment]
     if scale is not None:
         return evaluate(least, values, digits, backend), {"a": _scale(scale, values)}
     if moving == [a] and attention.offset == 0 and degree(attention.kernel) is not None:
