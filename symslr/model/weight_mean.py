@@ -63,14 +63,13 @@ SAMPLES, SHIFTS = 2**10, 6
 REACH = 1e6, 1e8
 """Distances at which an integrand that has a mean falls faster than 1/|x|."""
 
-
 HUGE = 1e15
 """A mean beyond this is infinite, as that of 1/x^2 is, of which panels that halve see so much of its pole."""
 
 
 @dataclass(frozen=True)
 class Mean:
-    """E_0[g] with the error of the quadrature, infinite where the mean diverges, and the least g or g p_0 that was seen."""
+    """E_0[g] with the error of the quadrature, infinite where the mean diverges, and the least g or g p_0 that was seen, or 0."""
 
     value: float
     error: float

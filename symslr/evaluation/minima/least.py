@@ -124,8 +124,8 @@ def least_risk(
             value, found = least_risk(task, own, values, digits, backend, within)
         except CannotEvaluate as refusal:
             raise CannotEvaluate(f"{refusal}; {said}") from refusal
-        scale = replace(found["a"], value=found["a"].value * unit, error=found["a"].error * unit)
-        return replace(value, method=f"{value.method}; {said}"), {**found, "a": scale}
+        place = replace(found["a"], value=found["a"].value * unit, error=found["a"].error * unit)
+        return replace(value, method=f"{value.method}; {said}"), {**found, "a": place}
     risk, least = population_risk(task, attention), minimal_risk(task, attention)
     moving = list(least.variables)
     if bounds:
@@ -138,7 +138,7 @@ def least_risk(
         exactly = replace(value, value=mpmath.mpf(0), error=mpmath.mpf(0))
         anywhere = replace(exactly, error=mpmath.inf, digits=1)
         return value, {str(s): exactly if s == a else replace(anywhere, method=f"any {s}") for s in moving}
-    scale = _matched_scale(Activation.of(epsilon, attention, a), task.law)  # type: ignore[assignment]
+    scale = _matched_scale(Activation.of(epsilon, attention, a), task.law)
     if scale is not None:
         return evaluate(least, values, digits, backend), {"a": _scale(scale, values)}
     if moving == [a] and attention.offset == 0 and degree(attention.kernel) is not None:
