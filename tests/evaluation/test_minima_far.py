@@ -13,7 +13,7 @@ from sympy import Expr, Max, Min, Rational, exp, log, oo
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.far import limit_of_scale
-from symslr.evaluation.minima.series import series
+from symslr.evaluation.minima.series import Series
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, softmax, softmax1, softplus
 from symslr.model.symbols import a, c, x
@@ -64,8 +64,35 @@ def test_softmax_reaches_the_largest_token_in_the_limit() -> None:
 
 
 def test_a_series_through_its_own_values_is_exact() -> None:
-    values = [3 + 2 * h**2 - h**3 for h in (1, 0.5, 0.25)]
-    assert series(values, (2, 1), 2.0)(0.0) == pytest.approx(3, abs=1e-14)
+    values = [3 + 2 * h - h**3 for h in (1, 0.5, 0.25, 0.125)]
+    assert Series(values, 2.0, 0.0)(0.0) == pytest.approx(3, abs=1e-14)
+
+
+def test_the_errors_of_series_hold() -> None:
+    """Of 2000 random functions of h, some with a small first power or a part that is e^(-1/h); errors by the least change of three
+    shapes of series were exceeded by 18 per cent, by up to a thousand times."""
+    rng = np.random.default_rng(3)
+    ratios = []
+    for _ in range(500):
+        limit, first, part = rng.normal(size=3) * [1.0, 0.3, 0.1]
+        second, width, turn = rng.normal(), rng.uniform(0.2, 1.5), rng.uniform(0.2, 1.5)
+        first *= rng.choice([1.0, 1e-3])
+        h = 0.5 * 1.75 ** -np.arange(7.0)
+        values = limit + first * h + second * h**2 / (1 + width * h) + part * h * np.exp(-1 / (turn * h))
+        for count in (4, 5, 6, 7):
+            found = Series(values[:count], 1.75, 1e-14)
+            ratios.append(abs(found(0.0) - limit) / found.doubt(0.0))
+    assert np.mean(np.array(ratios) > 1.0) < 0.005
+    assert max(ratios) < 5.0
+
+
+def test_a_change_that_is_small_by_chance_is_no_error() -> None:
+    values = np.array([1.0, 0.9, 0.83, 0.79])
+    shift = Series(values, 1.75, 0.0)(0.0) - Series(values[:-1], 1.75, 0.0)(0.0)
+    weight = Series([0.0, 0.0, 0.0, 1.0], 1.75, 0.0)(0.0)
+    chance = Series([*values[:-1], values[-1] - shift / weight], 1.75, 0.0)  # its last value moves it by nothing
+    assert chance(0.0) == pytest.approx(chance.before(0.0), abs=1e-12)
+    assert chance.doubt(0.0) >= abs(chance.before(0.0) - chance.before.before(0.0)) / 20
 
 
 def test_a_minimum_far_out_at_random_length() -> None:
@@ -87,10 +114,10 @@ QUARTIC = Attention(1 + x**4, name="quartic")
 @pytest.mark.parametrize(
     ("task", "attention", "most"),
     [
-        (SpikedSLR(nu=10, length=100, noise=0), softplus, 30),  # 174 values when the series was asked last
+        (SpikedSLR(nu=10, length=100, noise=0), softplus, 50),  # 174 values when the series was asked last
         (SpikedSLR(nu=100, length=50, noise=0), GROWN, 29),  # 50
         (SpikedSLR(nu=20, length=2, noise=0), RAMP, 32),  # 40
-        (SpikedSLR(nu=20, length=5, noise=0), QUARTIC, 28),  # 29
+        (SpikedSLR(nu=20, length=5, noise=0), QUARTIC, 29),  # 29
         (MaxSLR(nu=3, length=2, noise=0), RAMP, 38),  # 45, at scale 65
         (SpikedSLR(nu=3, length=2, noise=0), softplus, 36),  # 36, at scale 3.5
     ],

@@ -5,7 +5,6 @@ The way is chosen for a risk at a scale and for the least one alike.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,7 +17,7 @@ from sympy import Add, Expr, S, Symbol, cancel, expand, sign
 from symslr.evaluation.engine import DEFAULT_DIGITS, digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.minima.features import Attended
-from symslr.evaluation.minima.series import SETTLED, SHAPES, USEFUL, series, settled
+from symslr.evaluation.minima.series import SETTLED, USEFUL, Series, settled
 from symslr.evaluation.numbers.exponent import exponential
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
@@ -303,21 +302,15 @@ def _continued(far: Far, values: list[Value]) -> Value:
     numbers, errors = (np.array([float(part) for part in own]) for own in zip(*((v.value, v.error) for v in values)))
     if not np.all(np.isfinite(numbers + errors)):
         raise CannotEvaluate(f"a place at infinity has no series in {far.name}")
-    candidates = [
-        _at(far.size, sizes, numbers, errors, decay, shape) for decay, shape in itertools.product(far.decays, SHAPES)
-    ]
+    candidates = [_at(far.size, sizes, numbers, errors, decay) for decay in far.decays]
     value, error = min(candidates, key=lambda pair: pair[1] / abs(pair[0]) if pair[0] else np.inf)
     method = METHOD.format(name=far.name, low=sizes[0], high=sizes[-1])
     return Value(mpmath.mpf(value), mpmath.mpf(error), Kind.ESTIMATED, digits_of(value, error), method)
 
 
-def _at(size: float, sizes: Any, numbers: Any, errors: Any, decay: int, shape: tuple[int, int]) -> tuple[float, float]:
+def _at(size: float, sizes: Any, numbers: Any, errors: Any, decay: int) -> tuple[float, float]:
     """(value, error) at a size of size^-decay times the series."""
     grown, at = (sizes / sizes[0]) ** decay, sizes[0] / size
-    own = [
-        series((numbers * grown)[:count], shape, sizes[1] / sizes[0]) for count in range(len(sizes), len(sizes) - 3, -1)
-    ]
-    last, before, earlier = (float(one(at)) for one in own)
-    doubt = max(abs(last - before), abs(before - earlier) / 10)
-    error = doubt + own[0].amplification * float(np.max(errors * grown)) + 1e-15 * abs(last)
-    return last * at**decay, error * at**decay
+    own = Series(numbers * grown, sizes[1] / sizes[0], float(np.max(errors * grown)))
+    value = float(own(at))
+    return value * at**decay, (own.doubt(at) + 1e-15 * abs(value)) * at**decay
