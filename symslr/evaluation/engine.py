@@ -265,7 +265,7 @@ def digits_of(value: Any, error: Any) -> int:
     """Significant digits that an error leaves."""
     if error == 0:
         return 17
-    if value == 0:
+    if value == 0 or not mpmath.isfinite(error):
         return 0
     relative = abs(error / value)
     if isinstance(relative, float) and relative > 0:

@@ -214,3 +214,18 @@ def test_erf_on_a_billion_tokens_has_its_least_risk_at_once() -> None:
     weight = 2 * ndtr(np.sqrt(2) * (scale * x + offset))
     expected = 1 - np.sum(largest * weight) ** 2 / (length * np.sum(token * weight**2))
     assert abs(float(value) - expected) <= float(value.error) + 1e-9
+
+
+def test_a_least_risk_below_float64_is_zero_within_its_error() -> None:
+    """Steps of erf halfway to the signal leave a risk near e^(-nu/8); nothing came in 30 s."""
+    value, places = least_risk(SpikedSLR(nu=9000, length=2, noise=0), erf, {})
+    assert float(value) == 0.0
+    assert 0.0 < float(value.error) < 1e-300
+    assert not np.isfinite(float(places["a"].error))
+    with pytest.raises(CannotEvaluate, match="below 1e-300"):
+        least_risk(SpikedSLR(nu=9000, length=2, noise=0), erf, {}, 20)
+
+
+def test_a_function_that_vanishes_far_out_has_its_minimum() -> None:
+    value, _ = minimise(a * exp(-(a**2)) + c**2, [a, c])
+    assert float(value) == pytest.approx(-float(exp(-Rational(1, 2)) / 2**0.5), rel=1e-10)

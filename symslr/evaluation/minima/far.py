@@ -43,6 +43,9 @@ STEEP = 300.0
 SIZES = 24.0 * 1.6 ** np.arange(6.0)
 """Scales, or slopes, of the values: 24 to 252, at which series in the inverse converge and meshes take well under a second."""
 
+STEEPEST = 10
+"""A risk that falls faster than this power of the inverse, as e^(-nu/8), is no series in it."""
+
 SPARE = 4
 """Digits of the values beyond those of the risk: a series through six enlarges their errors by some thousand."""
 
@@ -274,8 +277,14 @@ def _by_series(
     others = {key: value for key, value in values.items() if str(key) != far.symbol.name}
     each, enough = (None, SETTLED) if digits is None else (digits + SPARE, 0.1 ** (digits + 1))
 
+    risks: list[float] = []
+
     def nearer(size: float) -> Answers:
-        return compute(task, {**others, far.symbol: far.nearer(float(size))}, each, True)
+        found = compute(task, {**others, far.symbol: far.nearer(float(size))}, each, True)
+        risks.append(float(found[RISK].value))
+        if len(risks) > 1 and risks[-1] < risks[-2] * (far.sizes[0] / far.sizes[1]) ** STEEPEST:
+            raise CannotEvaluate(f"the risk falls faster than powers of {far.name} do")
+        return found
 
     def fit(found: list[Answers]) -> tuple[Answers, float, float]:
         answers = {name: _continued(far, [own[name] for own in found]) for name in found[0]}

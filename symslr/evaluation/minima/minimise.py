@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -34,6 +35,7 @@ from symslr.evaluation.plan import plan
 from symslr.expression.value import Kind, Value
 from symslr.parallel.serial import one_at_a_time
 
+ONE_OF_MANY = "{} = {:.3g}, one of the places at which float64 has 0"
 FLOAT_SEARCH = "numpy: scan and refinement in float64"
 
 
@@ -98,7 +100,11 @@ def minimise(
             seconds,
         )
 
-    return packed(value, error), {symbol: packed(*pair) for symbol, pair in places.items()}
+    found = {symbol: packed(*pair) for symbol, pair in places.items()}
+    for symbol, place in found.items():
+        if not mpmath.isfinite(place.error):
+            found[symbol] = replace(place, digits=1, method=ONE_OF_MANY.format(symbol, float(place.value)))
+    return packed(value, error), found
 
 
 def _along(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ PARABOLAS = 8
 """Each gains half a digit or more from a step of the scan on, where a function is smooth."""
 BISECTIONS = 4
 """Steps towards the end of the interval on which a function is finite."""
+VANISHED = 1e-300
+"""Below this, float64 has lost a value that is not negative."""
 RESCAN = 13
 """Points of a grid between two whole searches."""
 
@@ -137,11 +140,22 @@ def _or_zero(objective: Objective, intervals: list[tuple[float, float]], found: 
     return bracketed(objective, 0.0)
 
 
+def _lowest_seen(objective: Objective, intervals: list[tuple[float, float]]) -> tuple[float, list[float]]:
+    """(the most that the lowest value computed may be, its place) within a box."""
+    inside = (one for one in objective.seen if all(low <= x <= high for x, (low, high) in zip(one[1], intervals)))
+    return min(inside, default=(np.inf, []))
+
+
 def _met_below(objective: Objective, intervals: list[tuple[float, float]], least: float) -> list[float] | None:
     """The place of the lowest value that was computed, where it is below another also when it is computed well."""
-    inside = (one for one in objective.seen if all(low <= x <= high for x, (low, high) in zip(one[1], intervals)))
-    lowest, place = min(inside, default=(np.inf, []))
+    lowest, place = _lowest_seen(objective, intervals)
     return place if lowest < least and sum(objective.rough(FINE).known(place)) < least else None
+
+
+def _vanished(objective: Objective, intervals: list[tuple[float, float]]) -> list[float] | None:
+    """A place with the value 0 as far as float64 names numbers, as of risks near e^(-nu/8): none is lower if none is negative."""
+    lowest, place = _lowest_seen(objective, intervals)
+    return place if 0.0 <= lowest <= VANISHED and objective.pair(place)[0] >= 0.0 else None
 
 
 def _from_starts(objective: Objective, intervals: list[tuple[float, float]]) -> Least:
@@ -150,6 +164,11 @@ def _from_starts(objective: Objective, intervals: list[tuple[float, float]]) -> 
     place = _lowest_on_line(objective, intervals[0]) if on_line else _lowest_in_box(objective, intervals)
     if isinstance(place, Limit):
         return _taken(objective, place)
+    vanished = _vanished(objective, intervals)
+    if vanished is not None:
+        if not objective.is_float:
+            raise OutOfDigits(f"the least value is below {VANISHED:g}, beyond float64, in which its place is sought")
+        return *objective.pair(vanished), [(x, np.inf) for x in vanished]
     if any(x in interval for x, interval in zip(place, intervals)):
         if not on_line:
             raise CannotEvaluate(
@@ -309,21 +328,31 @@ def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -
     # A risk of 1e-50 is level to any tolerance of its own; its logarithm is not.
     is_positive = bool(np.min(values) > 0.0)
     free = all(np.isinf(end) for interval in intervals for end in interval)
-    found = [
-        minimize(
-            lambda place: _height(fine.number(place), is_positive),
-            [axis[i] for axis, i in zip(axes, index)],
-            method="BFGS" if free else "L-BFGS-B",
-            jac="3-point",
-            bounds=None if free else intervals,
-            options={"gtol": 1e-5, "maxiter": 25},
-        )
-        for index in _local_minima(values)
-    ]
+    found = []
+    for index in _local_minima(values):
+        if _vanished(fine, intervals) is None:
+            start = [axis[i] for axis, i in zip(axes, index)]
+            found.append(
+                minimize(
+                    lambda place: _height(fine.number(place), is_positive),
+                    start,
+                    method="BFGS" if free else "L-BFGS-B",
+                    jac="3-point",
+                    bounds=None if free else intervals,
+                    options={"gtol": 1e-5, "maxiter": 25},
+                    callback=partial(_until_vanished, is_positive),
+                )
+            )
     found = [one for one in found if np.isfinite(one.fun)]
     if not found:
         raise CannotEvaluate("the function to minimise has no finite value near the best points of the scan")
     return [float(x) for x in min(found, key=lambda one: one.fun).x]
+
+
+def _until_vanished(is_logarithm: bool, intermediate_result: Any) -> None:
+    """The end of a search that has left float64; SciPy passes what it has found by this name."""
+    if is_logarithm and intermediate_result.fun <= np.log(VANISHED):
+        raise StopIteration
 
 
 def _height(value: float, is_logarithm: bool) -> float:
