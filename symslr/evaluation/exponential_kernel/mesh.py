@@ -22,8 +22,8 @@ from symslr.evaluation.quadrature.convergence import DETUNED, outer_step
 
 TOGETHER = 64
 """Points that share a table at most."""
-ALIKE = 1.2
-"""Largest ratio of their rates."""
+ALIKE, COARSE, ROUGHLY = 1.2, 1e-5, 20.0
+"""Largest ratio of their rates; and above which tolerance it is another, as the largest table then costs less than several."""
 MOST_PAIRS = 20_000_000
 """In the table of one evaluation."""
 ATTEMPTS = 14
@@ -70,7 +70,7 @@ class SharedMesh:
             return np.zeros((2, p.shape[1]))
         both = np.full((2, p.shape[1]), np.nan)
         found = places(points, 4.0 - float(np.log(tolerance)))
-        for index in _groups(points, found, np.flatnonzero(points.fit & found.found)):
+        for index in _groups(points, found, np.flatnonzero(points.fit & found.found), tolerance):
             everything = len(index) == p.shape[1]
             own = (points, found) if everything else (points.take(index), found.take(index))
             both[:, index] = self._settled(*own, tolerance)
@@ -221,19 +221,19 @@ def neighbourhood(value: float, is_whole: bool) -> tuple[float, ...]:
     return tuple(copysign(2.0 ** (n / PER_OCTAVE), value) for n in (place, place + 1))
 
 
-def _groups(points: Points, found: Places, todo: Any) -> Iterator[Any]:
+def _groups(points: Points, found: Places, todo: Any, tolerance: float) -> Iterator[Any]:
     """Ascending indices of points with like rates and windows, few enough that their numbers stay near the processor."""
     if len(todo) == 1:
         yield todo
         return
     rates = points.rate[todo, 0]
     order = np.lexsort((found.low[todo], rates))
-    start = 0
+    start, most = 0, ROUGHLY if tolerance > COARSE else ALIKE
     for stop in range(1, len(order) + 1):
-        if stop == len(order) or stop - start == TOGETHER or not _alike(rates[order[start]], rates[order[stop]]):
+        if stop == len(order) or stop - start == TOGETHER or not _alike(rates[order[start]], rates[order[stop]], most):
             yield np.sort(todo[order[start:stop]])
             start = stop
 
 
-def _alike(one: float, other: float) -> bool:
-    return bool(one == other or (one * other > 0.0 and max(one / other, other / one) < ALIKE))
+def _alike(one: float, other: float, most: float) -> bool:
+    return bool(one == other or (one * other > 0.0 and max(one / other, other / one) < most))

@@ -197,7 +197,9 @@ def _taken(objective: Objective, found: Limit) -> Least:
 def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list[float] | Limit:
     """A place near the least value, or what the function falls to."""
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
-    points = np.unique(np.concatenate([_scan(*interval, POINTS[1]), far_points(objective, *interval)]))
+    points = np.array(
+        sorted({*_scan(*interval, POINTS[1]), *far_points(objective, *interval)})
+    )  # np.unique loads numpy.ma
     values = _told_apart(rough, fine, points)
     all_looked_at(fine, [[x] for x in points], values)
     points, values = _to_the_edge(rough, points, values)
@@ -241,7 +243,7 @@ def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
 
     Not where both lie so high that a smooth function falls between them no lower than to some other point.
     """
-    found = np.array([rough.known([x]) for x in points])
+    found = rough.all_known(points[:, None])
     (values, errors), most = found.T, np.min(np.sum(found, axis=1))
     unsure, lower = errors[1:] + errors[:-1], np.minimum(values[1:], values[:-1])
     hidden = (np.abs(np.diff(values)) <= unsure) & ~(lower - 2.0 * unsure > most)
@@ -303,7 +305,7 @@ def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -
     rough, fine = objective.rough(ROUGH), objective.rough(FINE)
     axes = [_scan(*interval, POINTS[2]) for interval in intervals]
     places = list(itertools.product(*axes))
-    values = np.array([rough.number(place) for place in places])
+    values = np.array([rough.numbered(*pair) for pair in rough.all_known(places)])
     all_looked_at(fine, places, values)
     values = values.reshape([len(x) for x in axes])
     # A risk of 1e-50 is level to any tolerance of its own; its logarithm is not.
