@@ -25,7 +25,7 @@ TOGETHER = 64
 ALIKE, COARSE, ROUGHLY = 1.2, 1e-5, 20.0
 """Largest ratio of their rates; and above which tolerance it is another, as the largest table then costs less than several."""
 MOST_PAIRS = 20_000_000
-"""In the table of one evaluation."""
+"""In the table of one evaluation; of a rough one a tenth."""
 ATTEMPTS = 14
 """Meshes that are tried for a neighbourhood: 1.15^14 is 7 times as fine as the first."""
 REMEMBERED = 1024
@@ -124,11 +124,11 @@ class SharedMesh:
     def _settled(self, points: Points, found: Places, tolerance: float) -> Any:
         """Values and errors (2, points) of points that share a table; it is refined for those where it is too coarse."""
         both = np.full((2, points.p.shape[1]), np.nan)
-        todo = np.arange(both.shape[1])
+        todo, most = np.arange(both.shape[1]), MOST_PAIRS / 10 if tolerance > COARSE else MOST_PAIRS
         finer_outer = finer_inner = 1.0
         for _ in range(ATTEMPTS):
             grid = self._grid(points, found, tolerance, finer_outer, finer_inner)
-            if grid.rows * grid.count > MOST_PAIRS:
+            if grid.rows * grid.count > most:
                 break
             seen = SharedSum(points, SharedTable(grid, points), self.rests)
             if max(seen.inner) < ENOUGH * tolerance:
