@@ -277,7 +277,7 @@ def _bottom(risk: Callable[[float], float], low: float, high: float, error: floa
     """(value, place) of the least value in an interval: of polynomials on shorter and shorter parts, or by Brent's search."""
     before, start, end = np.inf, low, high
     for _ in range(POLYNOMIALS):
-        with suppress(np.linalg.LinAlgError):  # of values that are infinite
+        with suppress(np.linalg.LinAlgError), np.errstate(invalid="ignore"):  # of values that are infinite
             line: Any = Chebyshev.interpolate(np.vectorize(risk, otypes=[float]), DEGREE, (start, end))
             if np.max(np.abs(line.coef[1:])) <= LEVEL * abs(line.coef[0]):
                 return float(line.coef[0]), (start + end) / 2
