@@ -19,6 +19,7 @@ from symslr.evaluation.exponential_kernel.points import Places, Points, places, 
 from symslr.evaluation.exponential_kernel.sum import Grid, Kept, SharedSum, SharedTable
 from symslr.evaluation.laplace.code import LaplaceCode
 from symslr.evaluation.quadrature.convergence import DETUNED, outer_step
+from symslr.evaluation.quadrature.scan import distinct
 
 TOGETHER = 64
 """Points that share a table at most."""
@@ -132,7 +133,7 @@ class SharedMesh:
                 break
             seen = SharedSum(points, SharedTable(grid, points), self.rests)
             if max(seen.inner) < ENOUGH * tolerance:
-                few = np.unique(np.linspace(0, len(todo) - 1, CONFIRMED).astype(int))
+                few = distinct(np.linspace(0, len(todo) - 1, CONFIRMED).astype(int))
                 finer = self._grid(points, found, tolerance, finer_outer, finer_inner * DETUNED)
                 change = max(self._confirmed(points.take(few), seen, finer, few))
                 seen.inner = [max(error, change) for error in seen.inner]

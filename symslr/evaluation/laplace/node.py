@@ -200,9 +200,7 @@ class LaplaceNode(SumsNode):
         # over one variable a point that the shared mesh has refused is not asked of it again
         alone = super().evaluate if self.axes == 1 else self.evaluate
         pairs = zip(values.tolist(), errors.tolist(), scopes)
-        return [
-            partial(tuple, pair) if isfinite(pair[1]) else partial(alone, context, scope) for *pair, scope in pairs
-        ]
+        return [partial(tuple, pair) if isfinite(pair[1]) else partial(alone, context, scope) for *pair, scope in pairs]
 
     @property
     def is_correlated(self) -> bool:
