@@ -14,6 +14,7 @@ from symslr.evaluation.minima.objective import Objective, all_looked_at, unknown
 from symslr.evaluation.minima.outwards import SCALES, all_reached, beyond_edge, far_points, followed, outwards
 from symslr.evaluation.minima.series import Limit, limit
 from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
+from symslr.evaluation.quadrature.scan import distinct
 
 ROUGH = 1e-4
 """Tolerance of the scan: it compares values that differ by more."""
@@ -198,9 +199,7 @@ def _taken(objective: Objective, found: Limit) -> Least:
 def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list[float] | Limit:
     """A place near the least value, or what the function falls to."""
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
-    points = np.array(
-        sorted({*_scan(*interval, POINTS[1]), *far_points(objective, *interval)})
-    )  # np.unique loads numpy.ma
+    points = distinct(np.concatenate([_scan(*interval, POINTS[1]), far_points(objective, *interval)]))
     values = _told_apart(rough, fine, points)
     all_looked_at(fine, [[x] for x in points], values)
     points, values = _to_the_edge(rough, points, values)
