@@ -20,16 +20,14 @@ from symslr.evaluation.location.tables.rules import Rule
 from symslr.model.location.attention import Selection
 from symslr.model.location.where import OnePosition
 
-MOST = 4
-"""Tokens of a sequence: a support of k tokens is a rule over k variables."""
+MOST = {"sparsemax": 3, "entmax": 3, "top": 4}
+"""Tokens of a sequence: a support of k tokens is a rule over k variables, of many nodes at small scales but for top-k."""
 STEP, REACH = 0.27, 8.6
 """Of the middle of a support, in units of its deviation: of normal densities and distribution functions."""
-NODES, RESOLVED = 16, 0.6
+NODES, RESOLVED = 16, 0.35
 """Gauss nodes for what is smooth at any scale, and the distance of two, in deviations of a key, where scales are small."""
 FAR = 40.0
 """log of a density, less than its top, that is left out."""
-WIDE = 0.75
-"""By what an angle moves at most, over the root of the tokens, where their scores do by 1 from where all are one."""
 PANELS = (3.0, 12.0, 40.0)
 """Ends of panels of the scores between two tokens: their weights differ by e^d."""
 MANY = 10**5
@@ -51,8 +49,14 @@ def is_plain(attend: Attend) -> bool:
     )
 
 
+def is_short(attend: Attend) -> bool:
+    """Whether a selection is plain, among so few tokens that ``selected_row`` is quick."""
+    base = attend.attention.base
+    return isinstance(base, Selection) and is_plain(attend) and attend.setting.length <= MOST[base.kind]
+
+
 def selected_row(attend: Attend, place: Place, rule: Rule) -> Any:
-    """(1, E sigma_eps, E sigma_eps, E sum_l sigma_l^2) of a plain selection among at most ``MOST`` tokens."""
+    """(1, E sigma_eps, E sigma_eps, E sum_l sigma_l^2) of a plain selection among few tokens."""
     setting, scale = attend.setting, float(place.scales[0, 0])
     length, hit, norm = setting.length, 0.0, 0.0
     if scale == 0:
@@ -106,15 +110,22 @@ def _supports(base: Any, size: int, length: int, scale: float, mean: float, key:
         gaps = np.concatenate([np.roll(ordered[:, -1:] - ordered, n, axis=1) for n in range(size)])  # any may be first
         parts = np.exp(scale * (gaps - gaps.max(axis=1, keepdims=True)))
         return gaps, parts / parts.sum(axis=1, keepdims=True), factorial(size - 1) * np.tile(masses, size)
-    axes = []
-    for n in range(size - 1):  # around where all scores are one, as far as keys spread
-        at, wide = np.arcsin((size - n) ** -0.5), WIDE * np.sqrt(size) * scale * (np.sqrt(2 * FAR) + mean)
-        axes.append(_gauss([max(0.0, at - wide), min(pi / 2, at + wide)], key, scale / 2))
+    is_sparsemax = base.kind == "sparsemax"
+    far = scale * (np.sqrt(2 * FAR) + mean)  # of a score from the mean of all
+    if is_sparsemax:
+        least, most = np.sqrt(max(0.0, 1 / size - far)), np.sqrt(1 / size + far)
+    else:
+        least, most = max(0.0, np.sqrt(max(0.0, 1 / size - far**2 / 4)) - far / 2), size**-0.5 + far / 2
+    unit = (
+        scale * (np.sqrt(size) if is_sparsemax else 1.0) / 2
+    )  # an angle moves by that at least where a score does by 1
+    rest = [np.sqrt(size - 1 - n) for n in range(size - 1)]
+    axes = [_gauss([np.arctan2(least, most * m), np.arctan2(most, least * m)], key, unit) for m in rest]
     angles, masses = _product(axes)
     cosines = np.cumprod(np.insert(np.cos(angles), 0, 1.0, axis=1), axis=1)
     r = cosines * np.insert(np.sin(angles), size - 1, 1.0, axis=1)
     masses = masses * np.prod(cosines[:, 1:-1], axis=1) * scale ** (1 - size)
-    distance, slope = (r**2, 2 * r) if base.kind == "sparsemax" else (2 * r, np.full_like(r, 2.0))
+    distance, slope = (r**2, 2 * r) if is_sparsemax else (2 * r, np.full_like(r, 2.0))
     jacobian = sum(r[:, j] * np.prod(np.delete(slope, j, axis=1), axis=1) for j in range(size))
     return distance / scale, r**2, masses * jacobian
 
