@@ -16,7 +16,6 @@ import typer
 from symslr.cli import options
 from symslr.cli.stopping import resumable
 from symslr.export.places import refuse_unwritable_file, refuse_unwritable_folder
-from symslr.export.staging import refuse_unusable
 from symslr.extras import need
 from symslr.library.folders import builtin_folder, files_of, tree_of
 from symslr.library.index import ROOMS, Entry, Index, checked_text, read_index, with_files
@@ -284,6 +283,8 @@ def report(
     """
     need("latex2mathml", "a report")  # said before the checks, which take minutes, and not after them
     meant = _meant(folders)
+    from symslr.export.staging import refuse_unusable  # loads what takes 0.02 s
+
     refuse_unusable(out)
     beside = _beside(meant, own=not folders)
     from symslr.check.collect import collect

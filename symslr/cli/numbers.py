@@ -159,8 +159,9 @@ def risk(
         with answered_within(seconds, options.SIMPLER):
             _show_formula(title, problem, formula(), named, as_json)
         return
-    # no expectation of a normalised attention has a closed form, and looking for one takes longer than the number
-    if not (chosen.is_normalised or bounds or isinstance(at, float)):
+    # no expectation of a normalised attention has a closed form, nor a minimum over several variables, and looking for one takes
+    # longer than the number
+    if not (chosen.is_normalised or bounds or isinstance(at, float) or (at is None and free)):
         proved: Value | None = None
         best: dict[str, Value] = {}
         with suppress(OutOfTime), processor_time(FOR_A_FORMULA * seconds):

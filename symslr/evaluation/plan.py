@@ -75,6 +75,7 @@ def reduced(expr: Expr) -> Expr:
     return expr
 
 
+@lru_cache(maxsize=512)
 def _reduced_sequence(node: Expectation) -> Expr:
     """The reduction of a sequence expectation, or itself where no rule takes it."""
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from sympy import Basic, Expr, Mul, S, Sum, simplify
 
 from symslr.model.exact import exact
@@ -68,6 +70,7 @@ class SequenceLaw(Basic):
         return None if rest.has(chi) else rest
 
     @property
+    @lru_cache(maxsize=512)  # noqa: B019 - as below
     def posterior_kernel(self) -> Expr | None:
         """w(x) with P(epsilon = l | chi) = w(chi_l) / sum_m w(chi_m); None where g is not of that form.
 
@@ -89,6 +92,7 @@ class SequenceLaw(Basic):
         return self.weight == self.length * IsLargest.of(epsilon, self.length)
 
     @property
+    @lru_cache(maxsize=512)  # noqa: B019 - simplified once for equal laws, which rules ask for again and again
     def is_selection(self) -> bool:
         """True where sum_l g(l, chi) = L at every chi: tokens stay iid and epsilon is drawn given chi (max-SLR)."""
         if self.selects_largest:

@@ -90,7 +90,8 @@ def least_formula(task: Task, attention: Attention) -> Formula:
     chain = population_chain(quantity.risk)
     with suppress(RuleRefused):
         found = least_chain(quantity)
-        place, _ = Minimise().lowest(Minimum(in_closed_form(chain).result, a))
+        (last,) = found.steps[-1].before.atoms(Minimum)
+        place, _ = Minimise().lowest(last)
         return Formula(found, found.result, place)
     lowest = chain.result
     for variable in reversed(quantity.variables):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,11 +13,17 @@ from mpmath import mp, mpf
 from scipy.special import expit
 from sympy import Rational, exp, sqrt
 
-from symslr import MaxSLR, SpikedSLR, Task, bayes_risk, evaluate, population_risk, softmax, softmax1
+from symslr import MaxSLR, SpikedSLR, Task, bayes_risk, erf, evaluate, population_risk, softmax, softmax1
+from symslr.evaluation.engine import float_scope
 from symslr.evaluation.exponential_kernel.points import log_survival, saddle
+from symslr.evaluation.minima.objective import Objective
+from symslr.evaluation.nodes.node import Context
+from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.numbers.balls import centre
+from symslr.evaluation.plan import plan
 from symslr.evaluation.quadrature.convergence import alternating_error
-from symslr.model.symbols import chi, epsilon
+from symslr.model import symbols
+from symslr.model.symbols import a, c, chi, epsilon
 
 SPIKED, MAX = SpikedSLR(noise=0), MaxSLR(noise=0)
 NU = np.array([0.0, 0.01, 0.3, 2.0, 2.1, 7.0, 20.0, 60.5, 150.0, 399.0])
@@ -51,6 +59,30 @@ def test_a_grid_is_its_points(name: str) -> None:
         if i % 3 == 0:
             exact = evaluate(expr, point, digits=18, backend="arb")
             assert abs(exact.value - mpf(grid.value[i])) <= grid.error[i] + exact.error
+
+
+def test_points_of_unlike_rates_share_a_table_at_few_digits() -> None:
+    expr, scales = population_risk(MAX, softmax1), np.array([-9.0, -0.7, 0.04, 0.0, 0.2, 1.1, 2.3, 5.0, 16.0])
+    rough, fine = (evaluate(expr, {"L": 3, "nu": 2, "a": scales}, digits=n, backend="numpy") for n in (3, 10))
+    assert np.all(np.abs(rough.value - fine.value) <= rough.error + fine.error)
+
+
+def test_a_scan_is_the_values_at_its_places() -> None:
+    """Together as one by one, where a form has a shared mesh, where it has none, and where a value vanishes."""
+    for expr, moving in (
+        (population_risk(SPIKED, softmax1), (a,)),
+        (population_risk(MAX, erf), (a, c)),
+        (population_risk(SPIKED, erf), (a, c)),
+    ):
+        scope = float_scope({symbols.nu: Rational(2), symbols.L: Rational(3)})
+        rough = Objective(plan(expr), moving, Context(FLOAT, 1e-4, enough=1e-10), scope)
+        places = list(itertools.product([-8.0, -0.2, 0.0, 0.7, 3.0], repeat=len(moving)))
+        with np.errstate(all="ignore"):
+            found = rough.all_known(places)
+            fine = np.array([replace(rough, context=Context(FLOAT, 1e-9)).known(place) for place in places])
+        assert np.all(
+            np.abs(found[:, 0] - fine[:, 0])[np.isfinite(fine[:, 0])] <= (found + fine)[np.isfinite(fine[:, 0]), 1]
+        )
 
 
 def test_the_order_of_a_grid_does_not_matter() -> None:

@@ -19,13 +19,14 @@ from symslr.evaluation.exponential_kernel.points import Places, Points, places, 
 from symslr.evaluation.exponential_kernel.sum import Grid, Kept, SharedSum, SharedTable
 from symslr.evaluation.laplace.code import LaplaceCode
 from symslr.evaluation.quadrature.convergence import DETUNED, outer_step
+from symslr.evaluation.quadrature.scan import distinct
 
 TOGETHER = 64
 """Points that share a table at most."""
-ALIKE = 1.2
-"""Largest ratio of their rates."""
+ALIKE, COARSE, ROUGHLY = 1.2, 1e-5, 20.0
+"""Largest ratio of their rates; and above which tolerance it is another, as the largest table then costs less than several."""
 MOST_PAIRS = 20_000_000
-"""In the table of one evaluation."""
+"""In the table of one evaluation; of a rough one a tenth."""
 ATTEMPTS = 14
 """Meshes that are tried for a neighbourhood: 1.15^14 is 7 times as fine as the first."""
 REMEMBERED = 1024
@@ -70,7 +71,7 @@ class SharedMesh:
             return np.zeros((2, p.shape[1]))
         both = np.full((2, p.shape[1]), np.nan)
         found = places(points, 4.0 - float(np.log(tolerance)))
-        for index in _groups(points, found, np.flatnonzero(points.fit & found.found)):
+        for index in _groups(points, found, np.flatnonzero(points.fit & found.found), tolerance):
             everything = len(index) == p.shape[1]
             own = (points, found) if everything else (points.take(index), found.take(index))
             both[:, index] = self._settled(*own, tolerance)
@@ -124,15 +125,15 @@ class SharedMesh:
     def _settled(self, points: Points, found: Places, tolerance: float) -> Any:
         """Values and errors (2, points) of points that share a table; it is refined for those where it is too coarse."""
         both = np.full((2, points.p.shape[1]), np.nan)
-        todo = np.arange(both.shape[1])
+        todo, most = np.arange(both.shape[1]), MOST_PAIRS / 10 if tolerance > COARSE else MOST_PAIRS
         finer_outer = finer_inner = 1.0
         for _ in range(ATTEMPTS):
             grid = self._grid(points, found, tolerance, finer_outer, finer_inner)
-            if grid.rows * grid.count > MOST_PAIRS:
+            if grid.rows * grid.count > most:
                 break
             seen = SharedSum(points, SharedTable(grid, points), self.rests)
             if max(seen.inner) < ENOUGH * tolerance:
-                few = np.unique(np.linspace(0, len(todo) - 1, CONFIRMED).astype(int))
+                few = distinct(np.linspace(0, len(todo) - 1, CONFIRMED).astype(int))
                 finer = self._grid(points, found, tolerance, finer_outer, finer_inner * DETUNED)
                 change = max(self._confirmed(points.take(few), seen, finer, few))
                 seen.inner = [max(error, change) for error in seen.inner]
@@ -221,19 +222,19 @@ def neighbourhood(value: float, is_whole: bool) -> tuple[float, ...]:
     return tuple(copysign(2.0 ** (n / PER_OCTAVE), value) for n in (place, place + 1))
 
 
-def _groups(points: Points, found: Places, todo: Any) -> Iterator[Any]:
+def _groups(points: Points, found: Places, todo: Any, tolerance: float) -> Iterator[Any]:
     """Ascending indices of points with like rates and windows, few enough that their numbers stay near the processor."""
     if len(todo) == 1:
         yield todo
         return
     rates = points.rate[todo, 0]
     order = np.lexsort((found.low[todo], rates))
-    start = 0
+    start, most = 0, ROUGHLY if tolerance > COARSE else ALIKE
     for stop in range(1, len(order) + 1):
-        if stop == len(order) or stop - start == TOGETHER or not _alike(rates[order[start]], rates[order[stop]]):
+        if stop == len(order) or stop - start == TOGETHER or not _alike(rates[order[start]], rates[order[stop]], most):
             yield np.sort(todo[order[start:stop]])
             start = stop
 
 
-def _alike(one: float, other: float) -> bool:
-    return bool(one == other or (one * other > 0.0 and max(one / other, other / one) < ALIKE))
+def _alike(one: float, other: float, most: float) -> bool:
+    return bool(one == other or (one * other > 0.0 and max(one / other, other / one) < most))

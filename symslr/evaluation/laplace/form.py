@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from sympy import Add, Basic, Dummy, Expr, Integral, Min, Mul, S, Symbol, Tuple, oo, preorder_traversal
 from sympy import exp as exp_
@@ -262,6 +262,7 @@ def moving(expr: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
     return [node for node in outermost(expr, SPECIAL) if node.free_symbols & set(variables)]
 
 
+@lru_cache(maxsize=512)
 def _moment(node: Expr, variables: tuple[Symbol, ...]) -> Moment | None:
     if not isinstance(node, ScalarExpectation):
         return None

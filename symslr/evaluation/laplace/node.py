@@ -192,14 +192,15 @@ class LaplaceNode(SumsNode):
         return alone if shared is None else min(shared, alone, key=itemgetter(1))
 
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
-        alone = super().at(context, scopes)
         if len(scopes) == 1 or not isinstance(context.arithmetic, Float64) or self._shared is None:
-            return alone
+            return super().at(context, scopes)
         with np.errstate(all="ignore"):
             p = np.array([[scope[s][0] for scope in scopes] for s in self.parameters])
             values, errors = self._shared.run(p, context.tolerance)
-        pairs = zip(values.tolist(), errors.tolist())
-        return [partial(tuple, pair) if isfinite(pair[1]) else get for pair, get in zip(pairs, alone)]
+        # over one variable a point that the shared mesh has refused is not asked of it again
+        alone = super().evaluate if self.axes == 1 else self.evaluate
+        pairs = zip(values.tolist(), errors.tolist(), scopes)
+        return [partial(tuple, pair) if isfinite(pair[1]) else partial(alone, context, scope) for *pair, scope in pairs]
 
     @property
     def is_correlated(self) -> bool:

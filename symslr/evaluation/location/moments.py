@@ -29,6 +29,7 @@ from symslr.evaluation.location.tables.attention import (
     tabled_row,
 )
 from symslr.evaluation.location.tables.rules import SEARCH, Rule
+from symslr.evaluation.location.tables.selection import is_short, selected_row
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.attention import LocatedAttention
 from symslr.model.location.task import LocationTask
@@ -110,6 +111,8 @@ def route(attend: Attend, seconds: float) -> Route:
             lambda place, rule: shared_row(attend, place, parts, rule),
             "one-token tables given what keys share in float64",
         )
+    if is_short(attend):
+        return ByRules(partial(selected_row, attend), "rules over the least score that gets weight and those above it")
     largest = LargestKeys(attend, seconds)
     return largest if largest.is_possible else Sampled(attend, seconds)
 

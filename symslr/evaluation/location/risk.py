@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy
 from mpmath import inf, mpf, workdps
+from numpy.polynomial import Chebyshev
 from sympy import Expr, N, S, exp, sqrt
 
 from symslr.evaluation.engine import digits_of, evaluate
@@ -39,6 +41,10 @@ STILL_FALLS = 3
 where it goes like the root of that."""
 SHARE = 1e-3
 """Of the error that a place is printed with, to which it is searched: what the risk still falls goes with its square."""
+DEGREE, NARROWER, POLYNOMIALS = 6, 10.0, 8
+"""Of the polynomials through a risk; each is on a part half so many times shorter than the one before; and how many at most."""
+LEVEL = 1e-12
+"""Relative difference of risks that is rounding."""
 TOGETHER = 1e-3
 """Difference of scales, relative to 1 + their size, of heads that tend to one."""
 
@@ -259,14 +265,34 @@ def _along_line(risk: Callable[[float], float], error: float) -> float:
     lowest, best = risks[place], grid[place]
     for i in sorted(range(1, len(grid) - 1), key=lambda k: risks[k]):
         beside = risks[i - 1], risks[i + 1]
-        if risks[i] > min(beside) or 2 * risks[i] - max(beside) > lowest:
+        if risks[i] > min(beside) or 2 * risks[i] - max(beside) > lowest - LEVEL * abs(lowest):
             continue  # a smooth function falls no lower between this point and its neighbours
-        around = (grid[i - 1], grid[i + 1])
-        with np.errstate(invalid="ignore"):  # beside a scale without a value
-            found = scipy.optimize.minimize_scalar(risk, bounds=around, method="bounded", options={"xatol": error})
-        if found.fun < lowest:
-            lowest, best = found.fun, float(found.x)
+        value, at = _bottom(risk, grid[i - 1], grid[i + 1], error)
+        if value < lowest:
+            lowest, best = value, at
     return best
+
+
+def _bottom(risk: Callable[[float], float], low: float, high: float, error: float) -> tuple[float, float]:
+    """(value, place) of the least value in an interval: of polynomials on shorter and shorter parts, or by Brent's search."""
+    before, start, end = np.inf, low, high
+    for _ in range(POLYNOMIALS):
+        with suppress(np.linalg.LinAlgError), np.errstate(invalid="ignore"):  # of values that are infinite
+            line: Any = Chebyshev.interpolate(np.vectorize(risk, otypes=[float]), DEGREE, (start, end))
+            if np.max(np.abs(line.coef[1:])) <= LEVEL * abs(line.coef[0]):
+                return float(line.coef[0]), (start + end) / 2
+            level = [float(x.real) for x in line.deriv().roots() if abs(x.imag) <= error and start < x.real < end]
+            place = min(level, key=lambda x: float(line(x)), default=np.inf)
+            if abs(place - before) <= error:
+                return risk(place), place
+            if np.isfinite(place):
+                reach, before = (end - start) / NARROWER, place
+                start, end = max(low, place - reach), min(high, place + reach)
+                continue
+        break
+    with np.errstate(invalid="ignore"):  # beside a scale without a value
+        found = scipy.optimize.minimize_scalar(risk, bounds=(low, high), method="bounded", options={"xatol": error})
+    return float(found.fun), float(found.x)
 
 
 def _starts(risks: Risk, joint: int, free: int) -> list[Any]:

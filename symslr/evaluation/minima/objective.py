@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -54,15 +54,19 @@ class Objective:
         """The same function to a tolerance, or to its own where that is smaller."""
         return replace(self, context=replace(self.context, tolerance=min(self.context.tolerance, tolerance)))
 
-    def pair(self, place: Any) -> Pair:
-        """(value, error) at a place; in float64 computed once, as searches come back to where values are dear."""
+    def pair(self, place: Any, get: Callable[[], Pair] | None = None) -> Pair:
+        """(value, error) at a place; in float64 computed once, as searches come back to where values are dear.
+
+        Args:
+            get: the node's value there, where it has seen the place among others.
+        """
         if not self.is_float or self.context.continuations is not None:
             return self.node.evaluate(self.context, self.scope_at(place))
         at, tolerance, enough = [float(x) for x in place], float(self.context.tolerance), self.context.enough or 0.0
         known = computed(self.node, frozenset(self.scope.items()))[tuple(at)]
         pair = next((pair for own, least, pair in known if own <= tolerance and least <= enough), None)
         if pair is None:
-            pair = self.node.evaluate(self.context, self.scope_at(place))
+            pair = self.node.evaluate(self.context, self.scope_at(place)) if get is None else get()
             known.append((tolerance, enough, pair))
         self.seen.append((float(pair[0]) + float(pair[1]), at))
         return pair
@@ -77,14 +81,16 @@ class Objective:
         scope = {s: (float(p[0]), float(p[1])) if isinstance(p, tuple) else p for s, p in self.scope.items()}
         return replace(self, context=Context(FLOAT, tolerance, enough=self.context.enough), scope=scope)
 
-    def known(self, place: Any) -> tuple[float, float]:
-        """The float64 value and its error, both infinite where there is no value."""
+    def known(self, place: Any, get: Callable[[], Pair] | None = None) -> tuple[float, float]:
+        """The float64 value and its error, both infinite where there is no value; ``get`` as for ``pair``."""
         for tolerance in dict.fromkeys((self.context.tolerance, min(self.context.tolerance, STRICT))):
             try:
-                value, error = (float(part) for part in self.rough(tolerance).pair([float(v) for v in place]))
+                pair = self.rough(tolerance).pair([float(v) for v in place], get)
+                value, error = (float(part) for part in pair)
             except TooDear:
                 break  # for more digits it would be dearer
             except (CannotEvaluate, ArithmeticError):
+                get = None
                 continue  # meshes that are laid out for few digits may miss what they need to be laid out at all
             return (value, error) if np.isfinite(value + error) else (np.inf, np.inf)
         return np.inf, np.inf
@@ -97,9 +103,19 @@ class Objective:
             return reason
         return None
 
+    def all_known(self, places: Sequence[Any]) -> Any:
+        """``known`` at many places, (places, 2); the node sees them together."""
+        rough = self.rough(self.context.tolerance)
+        gets = self.node.at(rough.context, [rough.scope_at([float(v) for v in place]) for place in places])
+        return np.array([self.known(place, get) for place, get in zip(places, gets)])
+
     def number(self, place: Any) -> float:
         """The float64 value, infinite where there is none; where it has lost its digits, the most that it may be."""
-        value, error = self.known(place)
+        return self.numbered(*self.known(place))
+
+    @staticmethod
+    def numbered(value: float, error: float) -> float:
+        """As ``number``, of what is known."""
         return value if error < POOR * abs(value) else value + error
 
 

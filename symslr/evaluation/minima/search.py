@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from symslr.evaluation.minima.objective import Objective, all_looked_at, unknown
 from symslr.evaluation.minima.outwards import SCALES, all_reached, beyond_edge, far_points, followed, outwards
 from symslr.evaluation.minima.series import Limit, limit
 from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
+from symslr.evaluation.quadrature.scan import distinct
 
 ROUGH = 1e-4
 """Tolerance of the scan: it compares values that differ by more."""
@@ -216,7 +218,7 @@ def _taken(objective: Objective, found: Limit) -> Least:
 def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list[float] | Limit:
     """A place near the least value, or what the function falls to."""
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
-    points = np.unique(np.concatenate([_scan(*interval, POINTS[1]), far_points(objective, *interval)]))
+    points = distinct(np.concatenate([_scan(*interval, POINTS[1]), far_points(objective, *interval)]))
     values = _told_apart(rough, fine, points)
     all_looked_at(fine, [[x] for x in points], values)
     points, values = _to_the_edge(rough, points, values)
@@ -260,7 +262,7 @@ def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
 
     Not where both lie so high that a smooth function falls between them no lower than to some other point.
     """
-    found = np.array([rough.known([x]) for x in points])
+    found = rough.all_known(points[:, None])
     (values, errors), most = found.T, np.min(np.sum(found, axis=1))
     unsure, lower = errors[1:] + errors[:-1], np.minimum(values[1:], values[:-1])
     hidden = (np.abs(np.diff(values)) <= unsure) & ~(lower - 2.0 * unsure > most)
@@ -317,19 +319,26 @@ def _vertex(points: Any, values: Any) -> float:
 
 def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -> list[float]:
     """A place near the least value of a function of several variables."""
-    from scipy.optimize import minimize  # loaded for a search only
-
     rough, fine = objective.rough(ROUGH), objective.rough(FINE)
     axes = [_scan(*interval, POINTS[2]) for interval in intervals]
     places = list(itertools.product(*axes))
-    values = np.array([rough.number(place) for place in places])
+    values = np.array([rough.numbered(*pair) for pair in rough.all_known(places)])
     all_looked_at(fine, places, values)
     values = values.reshape([len(x) for x in axes])
+    starts = _local_minima(values)
+    starts = [index for index in starts if not 2 * values[index] - np.max(_beside(values, index)) > values[starts[0]]]
+    if len(starts) == 1:
+        with suppress(CannotEvaluate):  # Newton steps alone, where they end
+            place = [float(x) for x, _ in polished(fine, [axis[i] for axis, i in zip(axes, starts[0])], REACHES[2])[2]]
+            if all(low < x < high for x, (low, high) in zip(place, intervals)) and fine.number(place) <= np.min(values):
+                return place
+    from scipy.optimize import minimize  # takes 0.2 s to load
+
     # A risk of 1e-50 is level to any tolerance of its own; its logarithm is not.
     is_positive = bool(np.min(values) > 0.0)
     free = all(np.isinf(end) for interval in intervals for end in interval)
     found = []
-    for index in _local_minima(values):
+    for index in starts:
         if _vanished(fine, intervals) is None:
             start = [axis[i] for axis, i in zip(axes, index)]
             found.append(
@@ -392,10 +401,14 @@ def _local_minima(values: Any) -> list[tuple[int, ...]]:
     """Indices of the lowest few local minima of a scan, with those next to a point in the diagonal too."""
     found = []
     for index in np.ndindex(values.shape):
-        block = values[tuple(slice(max(i - 1, 0), i + 2) for i in index)]
-        if np.isfinite(values[index]) and values[index] <= np.min(block):
+        if np.isfinite(values[index]) and values[index] <= np.min(_beside(values, index)):
             found.append(index)
     return sorted(found, key=lambda i: values[i])[:STARTS]
+
+
+def _beside(values: Any, index: tuple[int, ...]) -> Any:
+    """The values around a point of a scan, and its own."""
+    return values[tuple(slice(max(i - 1, 0), i + 2) for i in index)]
 
 
 def _to_the_edge(rough: Objective, points: Any, values: Any) -> tuple[Any, Any]:

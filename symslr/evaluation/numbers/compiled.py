@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, reduce
+from importlib import import_module
 from types import CodeType
 from typing import Any, ClassVar
 
@@ -127,17 +128,29 @@ def compile_float(
 def _compiled(symbols: tuple[Symbol, ...], exprs: tuple[Expr, ...], keeps_digits: bool) -> Callable[..., list[Any]]:
     written = stable(Tuple(*exprs))
     ready = list(in_float64(marked(written) if keeps_digits else written))
-    found = _by_names(symbols, ready, [_namespace()])  # imports what is printed: all of NumPy takes 0.1 s
+    printer = _Printer({symbol: f"at_{place}" for place, symbol in enumerate(symbols)})
+    found = _by_names(printer, ready)
     inner = (part for part in found.__code__.co_consts if isinstance(part, CodeType))
     names = {name for part in (found.__code__, *inner) for name in part.co_names}
-    unknown = names - found.__globals__.keys() - vars(builtins).keys()
-    return _by_names(symbols, ready, [_namespace(), "scipy", "numpy"]) if unknown else found
+    if names <= found.__globals__.keys() | vars(builtins).keys():
+        return found
+    modules, arguments = [_namespace(), "scipy", "numpy"], list(printer.names.values())  # all of NumPy takes 0.1 s
+    return lambdify(
+        arguments, ready, modules=modules, printer=printer, cse=_repeated, docstring_limit=0, use_imps=False
+    )
 
 
-def _by_names(symbols: tuple[Symbol, ...], exprs: list[Expr], modules: list[Any]) -> Callable[..., list[Any]]:
-    printer = _Printer({symbol: f"at_{place}" for place, symbol in enumerate(symbols)})
-    names = list(printer.names.values())
-    return lambdify(names, exprs, modules=modules, printer=printer, cse=_repeated, docstring_limit=0, use_imps=False)
+def _by_names(printer: _Printer, exprs: list[Expr]) -> Callable[..., list[Any]]:
+    """A function of what is printed, which imports that alone; ``lambdify`` takes twice as long."""
+    shared, results = _repeated(exprs)
+    lines = [f"{printer.written(letter)} = {printer.written(expr)}" for letter, expr in shared]
+    lines.append(f"return [{', '.join(map(printer.written, results))}]")
+    known = dict(_namespace())
+    for module, names in printer.module_imports.items():
+        own = import_module(module)
+        known |= {name: getattr(own, name) for name in names if name not in known and hasattr(own, name)}
+    exec("\n    ".join([f"def made({', '.join(printer.names.values())}):", *lines]), known)
+    return known["made"]
 
 
 class _Printer(SciPyPrinter):
@@ -155,6 +168,11 @@ class _Printer(SciPyPrinter):
         return self.names.get(expr) or str(super()._print_Symbol(expr))
 
     _print_Dummy = _print_Symbol
+
+    def written(self, expr: Expr) -> str:
+        """An expression as ``doprint`` writes it, which loads more for 0.02 s."""
+        self._not_supported, self._number_symbols = set[Any](), set[Any]()
+        return str(self._print(self._handle_UnevaluatedExpr(expr)))
 
 
 def _repeated(exprs: list[Expr]) -> tuple[list[tuple[Symbol, Expr]], list[Expr]]:

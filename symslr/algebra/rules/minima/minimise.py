@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import final
 
 from sympy import (
@@ -53,6 +54,9 @@ class Minimise(Rule):
         Raises:
             RuleRefused: when the body is not rational in the variable or no candidate is provably lowest.
         """
+        return _lowest(node)
+
+    def _lowest(self, node: Minimum) -> tuple[Expr, Expr]:
         t = node.variable
         if not t.is_real or t.is_integer or t.is_nonpositive:
             raise self.refuse(f"the variable {t} is not known to run over all real or all nonnegative numbers")
@@ -88,6 +92,10 @@ class Minimise(Rule):
                     raise self.refuse(f"{node.body} tends to another value where a leading coefficient vanishes")
                 return place.xreplace(back), _shortest(value, whole, t).xreplace(back)
         raise self.refuse(f"cannot decide which of {[str(v.xreplace(back)) for _, v, _ in found]} is lowest")
+
+
+_lowest = lru_cache(maxsize=512)(Minimise()._lowest)
+"""Kept, as chains have minima in common."""
 
 
 def _at_end(body: Expr, t: Symbol, end: Expr) -> Expr:

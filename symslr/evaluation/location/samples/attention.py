@@ -31,8 +31,8 @@ from symslr.evaluation.location.samples.points import (
     strata,
     uniforms,
 )
+from symslr.evaluation.location.tables.selection import is_plain
 from symslr.expression.value import Kind
-from symslr.model.location.where import OnePosition
 
 SEARCHED, FEWEST = 2**13, 2**9
 """Points while a minimum is searched: of all hidden configurations together, and of each."""
@@ -139,11 +139,7 @@ class LargestKeys:
     @property
     def is_possible(self) -> bool:
         """Whether the tokens are exchangeable, one of them relevant, along one direction, and many."""
-        setting, attention = self.attend.setting, self.attend.attention
-        independent = setting.are_keys_independent and setting.are_values_independent
-        one = isinstance(setting.task.location, OnePosition) and setting.is_uniform and setting.directions == 1
-        plain = attention.heads == 1 and attention.filter is None and attention.bias is None
-        return self.attend.is_selection and independent and one and plain and setting.length > LONG
+        return is_plain(self.attend) and self.attend.setting.length > LONG
 
     def search(self, place: Place) -> Any:
         """The row on always the same points."""
