@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -170,7 +169,8 @@ def _from_starts(objective: Objective, intervals: list[tuple[float, float]]) -> 
     if vanished is not None:
         if not objective.is_float:
             raise OutOfDigits(f"the least value is below {VANISHED:g}, beyond float64, in which its place is sought")
-        return *objective.pair(vanished), [(x, np.inf) for x in vanished]
+        value, error = objective.pair(vanished)
+        return value * 0, value + error, [(x, np.inf) for x in vanished]
     if any(x in interval for x, interval in zip(place, intervals)):
         if not on_line:
             raise CannotEvaluate(
@@ -337,38 +337,29 @@ def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -
     # A risk of 1e-50 is level to any tolerance of its own; its logarithm is not.
     is_positive = bool(np.min(values) > 0.0)
     free = all(np.isinf(end) for interval in intervals for end in interval)
+
+    def height(place: Any) -> float:
+        """The value or its logarithm; where it has none, as among errors larger than itself, no place is lower."""
+        value = fine.number(place)
+        if not is_positive:
+            return value
+        if value <= VANISHED:
+            raise StopIteration
+        return float(np.log(value))
+
     found = []
     for index in starts:
-        if _vanished(fine, intervals) is None:
-            start = [axis[i] for axis, i in zip(axes, index)]
-            found.append(
-                minimize(
-                    lambda place: _height(fine.number(place), is_positive),
-                    start,
-                    method="BFGS" if free else "L-BFGS-B",
-                    jac="3-point",
-                    bounds=None if free else intervals,
-                    options={"gtol": 1e-5, "maxiter": 25},
-                    callback=partial(_until_vanished, is_positive),
-                )
-            )
+        start = [axis[i] for axis, i in zip(axes, index)]
+        method, ends = ("BFGS", None) if free else ("L-BFGS-B", intervals)
+        try:
+            options = {"gtol": 1e-5, "maxiter": 25}
+            found.append(minimize(height, start, method=method, jac="3-point", bounds=ends, options=options))
+        except StopIteration:
+            return _lowest_seen(fine, intervals)[1]
     found = [one for one in found if np.isfinite(one.fun)]
     if not found:
         raise CannotEvaluate("the function to minimise has no finite value near the best points of the scan")
     return [float(x) for x in min(found, key=lambda one: one.fun).x]
-
-
-def _until_vanished(is_logarithm: bool, intermediate_result: Any) -> None:
-    """The end of a search that has left float64; SciPy passes what it has found by this name."""
-    if is_logarithm and intermediate_result.fun <= np.log(VANISHED):
-        raise StopIteration
-
-
-def _height(value: float, is_logarithm: bool) -> float:
-    """A value or its logarithm; where it has none, as among errors larger than itself, no place is lower."""
-    if not is_logarithm:
-        return value
-    return float(np.log(value)) if value > 0.0 else np.inf
 
 
 def _scan(low: float, high: float, count: int) -> Any:
