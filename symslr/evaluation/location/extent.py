@@ -16,6 +16,8 @@ STEP = 1e-2
 """Of second differences, relative to 1 + the size of a parameter."""
 SWEEPS = (1e-2, 1e-3, 1e-4)
 """Steps by which a walk aside goes back to the floor of a valley, which bends, and whose axes rounding tilts."""
+NEAREST = 1e-4
+"""The first step of a walk, relative to 1 + the size of a parameter."""
 MOST_MOVES = 60
 """So often a lower place that turns up is taken instead."""
 
@@ -38,7 +40,7 @@ class Valley:
     fall: float
 
 
-def valley(rough: Callable[[Any], float], valued: Valued, place: Any, nearest: float, largest: float) -> Valley:
+def valley(rough: Callable[[Any], float], valued: Valued, place: Any, least: float, largest: float) -> Valley:
     """The places around the one that a search found whose risk is not larger by more than the errors.
 
     Along each axis of the second differences one walks out in both directions, by steps that double, until the risk has grown
@@ -49,13 +51,14 @@ def valley(rough: Callable[[Any], float], valued: Valued, place: Any, nearest: f
         rough: the risk that was searched, quick and smooth.
         valued: the risk with its error.
         place: (n,), where the search ended.
-        nearest: the first step, relative to 1 + the size of a parameter: no extent is smaller.
+        least: relative to 1 + the size of a parameter, what no extent is smaller than: how far the search may have ended from
+            where it should.
         largest: size of a parameter at which a walk ends.
 
     Raises:
         CannotEvaluate: where lower places turn up without end.
     """
-    middle, first = valued(place), nearest
+    middle, first = valued(place), NEAREST
     for _ in range(MOST_MOVES):
         sizes = 1 + np.abs(place)
         axes = _axes(rough, place, STEP * sizes)
@@ -75,12 +78,12 @@ def valley(rough: Callable[[Any], float], valued: Valued, place: Any, nearest: f
             extents += np.maximum([np.max(-gone, axis=0), np.max(gone, axis=0)], 0.0)
             fall += _fall(*found)
             is_coarse = is_coarse or not any(end.doublings for end in found)
-        if lower is None and is_coarse and first > nearest:
-            first = max(nearest, first / 8)
+        if lower is None and is_coarse and first > NEAREST:
+            first = max(NEAREST, first / 8)
             continue
         if lower is None:
-            return Valley(place, np.maximum(extents, nearest * sizes), fall)
-        first = max(nearest, float(np.max(np.abs(lower.place - place) / sizes)) / 4)
+            return Valley(place, np.maximum(extents, least * sizes), fall)
+        first = max(NEAREST, float(np.max(np.abs(lower.place - place) / sizes)) / 4)
         place, middle = lower.place, lower.valued
     raise CannotEvaluate(f"the risk still falls after {MOST_MOVES} moves from the place that a search found")
 

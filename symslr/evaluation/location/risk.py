@@ -136,11 +136,14 @@ def least_value(
         return value, {name: _rescaled(found, unit) if name == "a" else found for name, found in places.items()}
     risks = Risk.of(chosen, plain, seconds)
     parameters = Parameters.of(risks.attend)
-    found = _valley(risks, parameters, _best(risks, parameters))
-    place = parameters.placed(found.place)
-    reached, half = risks.value(place), risks.value(place.halved())
-    falls = float(half.value) - float(reached.value)
-    is_far = bool(np.max(np.abs(found.place)) >= FAR and falls > float(half.error) + float(reached.error))
+    value_at = _kept(risks, parameters)
+    found = _valley(risks, parameters, value_at, _best(risks, parameters))
+    place, reached, falls = parameters.placed(found.place), value_at(found.place), 0.0
+    if np.max(np.abs(found.place)) >= FAR:
+        half = risks.value(place.halved())
+        falls = float(half.value) - float(reached.value)
+        falls *= falls > float(half.error) + float(reached.error)
+    is_far = falls > 0
     reached = replace(reached, error=reached.error + (STILL_FALLS * falls if is_far else found.fall))
     value = handed_out(reached, here, digits, began)
     if is_far:
@@ -152,25 +155,40 @@ def least_value(
     return value, _places(parameters, found, float(unit), is_far)
 
 
-def _valley(risks: Risk, parameters: Parameters, place: Any) -> Valley:
+def _kept(risks: Risk, parameters: Parameters) -> Callable[[Any], Part]:
+    """The risk at the vector of all parameters with its error, each computed once."""
+    kept: dict[bytes, Part] = {}
+
+    def value_at(vector: Any) -> Part:
+        key = vector.tobytes()
+        if key not in kept:
+            kept[key] = risks.value(parameters.placed(vector))
+        return kept[key]
+
+    return value_at
+
+
+def _valley(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part], place: Any) -> Valley:
     """The places that the error of the risk does not tell from the one that a search found.
 
-    Of a risk that is sampled every value takes long; there the points of the search stand for it.
+    Of a risk that is sampled every value takes long; there the points of the search stand for it. What it falls on these is less
+    than its error, which they share.
     """
     rough = _searched(risks, parameters)
     sampled = any(not isinstance(found, ByRules) for _, found in risks.parts)
-    error = float(risks.value(parameters.placed(place)).error) if sampled else 0.0
+    error = float(value_at(place).error) + ROUNDED if sampled else 0.0
 
     def valued(vector: Any) -> tuple[float, float]:
         if sampled:
             return rough(vector), error
         try:
-            found = risks.value(parameters.placed(vector))
+            found = value_at(vector)
         except (CannotEvaluate, FloatingPointError, ZeroDivisionError):
             return np.inf, 0.0
         return float(found.value), float(found.error) + ROUNDED
 
-    return valley(rough, valued, place, risks.place_error, LARGEST_SCALE)
+    found = valley(rough, valued, place, risks.place_error, LARGEST_SCALE)
+    return replace(found, fall=0.0) if sampled else found
 
 
 def _prepared(
