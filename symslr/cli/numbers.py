@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,7 @@ def bayes(
     as_json: bool = options.JsonOption,
 ) -> None:
     """The Bayes risk of a task: the least risk of any predictor."""
-    _refuse_together(certified, symbolic)
+    _refuse_beside_formula(symbolic, certified, digits)
     wanted = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
     if is_located(wanted) and not symbolic:
         law = location.problem(wanted, seconds)
@@ -75,14 +75,20 @@ def bayes(
     show("Bayes risk", problem, value, {}, as_json)
 
 
-def _refuse_together(certified: bool, symbolic: bool) -> None:
-    """A formula has no error to prove.
+def _refuse_beside_formula(symbolic: bool, certified: bool, digits: int | None, bounds: Sequence[str] = ()) -> None:
+    """A formula is exact, for every value of its letters and with the scale sought on the whole line.
 
     Raises:
-        ValueError: where both are asked for.
+        ValueError: where it is asked for together with what it would not heed.
     """
-    if certified and symbolic:
+    if symbolic and certified:
         raise ValueError("--certified: found together with --symbolic; a formula has no error to prove, leave one out")
+    if symbolic and digits is not None:
+        raise ValueError("--digits: found together with --symbolic; a formula has no digits, leave one out")
+    if symbolic and bounds:
+        raise ValueError(
+            "--bounds: found together with --symbolic; the formula is that of the least risk over all scales, leave one out"
+        )
 
 
 def risk(
@@ -114,7 +120,7 @@ def risk(
     """
     if scale is not None and bounds:
         raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
-    _refuse_together(certified, symbolic)
+    _refuse_beside_formula(symbolic, certified, digits, bounds)
     at = None if scale is None else read_number(scale, what="--scale", allow_infinite=True)
     asked_task = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
     asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")

@@ -256,4 +256,56 @@ def tables_of_text(text: str, path: str) -> Tables:
         )
     if not {"task", "attention"} & set(tables):
         raise ValueError(f"{path}: found neither [task] nor [attention]; expected at least one of them")
+    try:
+        _check_heard(tables.get("task"), tables.get("attention"), tables.get("values", {}))
+    except ValueError as problem:
+        raise ValueError(f"{path}: {problem}") from None
     return tables
+
+
+def _check_heard(
+    task: Mapping[str, Any] | None, attention: Mapping[str, Any] | None, values: Mapping[str, Any]
+) -> None:
+    """What a file says and nothing would hear is a mistake: the number would be that of another model.
+
+    Raises:
+        ValueError: for a name that another one in its table, or in [task], leaves without effect.
+    """
+    if task is not None:
+        _check_name(task, "task")
+        if not {"weight", "relevant"} & set(task):
+            for name in ("others", "support"):
+                if name in task:
+                    raise ValueError(
+                        f"[task]: found {name} without weight or relevant; expected one of them, which it belongs to"
+                    )
+        elif "support" in task and not {"relevant", "others"} & set(task):
+            raise ValueError(
+                "[task]: found support without relevant or others; expected the density that it belongs to"
+            )
+        for name, symbol in (("length", "L"), ("noise", "Delta")):
+            if name in task and symbol in values:
+                raise ValueError(f"[values]: found {symbol} together with {name} in [task]; expected one of the two")
+    if attention is not None:
+        _check_name(attention, "attention")
+        for name in ("normalise", "offset"):
+            if name in attention and "kernel" not in attention:
+                raise ValueError(
+                    f"[attention]: found {name} without kernel; expected it beside a kernel, as a named attention has its own "
+                    "(softmax1 is softmax with offset 1)"
+                )
+        if {"name", "kernel"} <= set(attention):
+            raise ValueError(
+                "[attention]: found both name and kernel; expected one of them: a name is that of a known attention"
+            )
+
+
+def _check_name(table: Mapping[str, Any], title: str) -> None:
+    """A name is printed in a line.
+
+    Raises:
+        ValueError: for one that is no text, or that does not print.
+    """
+    name = table.get("name", title)
+    if not isinstance(name, str) or not name.isprintable() or not name.strip():
+        raise ValueError(f"[{title}] name: found {ascii(name)[:40]}; expected a text of one line")

@@ -102,20 +102,27 @@ def model_of_tables(tables: Tables, path: str) -> Model:
         parameters = {name: symbol for name, symbol in names.items() if symbol not in (L, nu, Delta)}
         task = _task(tables["task"], parameters, Path(path).stem) if "task" in tables else None
         attention = _attention(tables["attention"], parameters) if "attention" in tables else None
-        _check_used(parameters, tables, attention)
+        _check_used(names, tables, task, attention)
         at = attention and attention.at(values)
     except (ValueError, TypeError) as problem:
         raise ValueError(f"{path}: {problem}") from problem
     return Model(task, at, values)
 
 
-def _check_used(parameters: Mapping[str, Expr], tables: Tables, attention: Attention | None) -> None:
+def _check_used(
+    names: Mapping[str, Expr], tables: Tables, task: Task | LocationTask | None, attention: Attention | None
+) -> None:
     """A name that no formula of the file holds is a slip of the pen: the formula has another, or none."""
-    formulas = [list(table.values()) for name, table in tables.items() if name != "values"]
+    formulas = [
+        text for title, table in tables.items() if title != "values" for name, text in table.items() if name != "name"
+    ]
     written = set(re.findall(r"\w+", str(formulas)))
     if attention is not None:
         written.update(map(str, attention.parameters))
-    for name in parameters:
+    if task is not None:
+        known = task.law.free_symbols if isinstance(task, Task) else task.free_symbols
+        written.update(map(str, known | {L, Delta}))
+    for name in names:
         if name not in written:
             raise ValueError(
                 f"[values]: found {name}, which no formula of the file holds; expected nu, L, Delta or a parameter of one"

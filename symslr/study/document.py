@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from symslr.study.parameter import Parameter, Raw
 from symslr.study.point import Point
-from symslr.study.registry import PointKind, kind_named
+from symslr.study.registry import PointKind, kind_named, kind_names
 
 LARGEST_FILE = 1_000_000
 MOST_POINTS = 1_000_000
@@ -37,6 +37,7 @@ def read_study(path: Path) -> list[Point]:
         raise ValueError(f"{path}: found common = {ascii(common)[:40]}; expected a table [common]")
     if not isinstance(sweeps, list) or not sweeps or not all(isinstance(sweep, dict) for sweep in sweeps):
         raise ValueError(f"{path}: found no [[sweep]]; expected at least one, such as [[sweep]] with kind = 'bayes'")
+    _check_common(common, sweeps, path)
     points: dict[Point, None] = {}
     for i, sweep in enumerate(sweeps, start=1):
         try:
@@ -47,6 +48,22 @@ def read_study(path: Path) -> list[Point]:
         except (ValueError, TypeError) as problem:
             raise ValueError(f"{path}: sweep {i}: {problem}") from problem
     return list(points)
+
+
+def _check_common(common: Mapping[str, Any], sweeps: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """[common] may hold what only some kinds have, and nothing that none has.
+
+    Raises:
+        ValueError: for a name that is no parameter of any kind.
+    """
+    own = {str(sweep.get("kind", common.get("kind"))) for sweep in sweeps} & set(kind_names())
+    unknown = set(common) - {"kind"}
+    for kind in (*sorted(own), *kind_names()):  # those of the file are loaded anyway
+        if not unknown:
+            return
+        unknown -= {parameter.name for parameter in kind_named(kind).parameters}
+    if unknown:
+        raise ValueError(f"{path}: found {min(unknown)!r} in [common]; expected parameters that one of the kinds has")
 
 
 def _parsed(path: Path) -> dict[str, Any]:

@@ -76,11 +76,16 @@ def kind_named(name: str) -> PointKind:
     """
     module = _KINDS.get(name) or _installed().get(name)
     if module is None:
-        known = ", ".join(sorted({*_KINDS, *_installed()}))
+        known = ", ".join(kind_names())
         raise ValueError(f"kind: found {ascii(name)[:40]}; expected one of {known}")
     return PointKind(name, module)
 
 
 @lru_cache(maxsize=1)
+def kind_names() -> list[str]:
+    """The names of all kinds, in order."""
+    return sorted({*_KINDS, *_installed()})
+
+
 def _installed() -> dict[str, str]:
     return {entry.name: entry.value for entry in entry_points(group=GROUP)}

@@ -52,16 +52,6 @@ class Place:
         """The place half way to where every parameter is 0."""
         return Place(self.scales / 2, self.weights / 2, self.bias / 2, tuple(number / 2 for number in self.own))
 
-    def named(self) -> dict[str, float]:
-        """Every parameter by its name, as it prints."""
-        heads, directions = self.scales.shape
-        found = {}
-        for h in range(heads):
-            for d in range(directions):
-                mark = [str(h + 1)] * (heads > 1) + [str(d + 1)] * (directions > 1)
-                found["_".join(["a", *mark])] = float(self.scales[h, d])
-        return found
-
 
 @dataclass(frozen=True)
 class Attend:

@@ -19,8 +19,10 @@ from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Place
 from symslr.evaluation.location.bayes import GUARD, SECONDS, handed_out, valued
+from symslr.evaluation.location.extent import Valley, valley
 from symslr.evaluation.location.means import Part
-from symslr.evaluation.location.moments import Risk
+from symslr.evaluation.location.moments import ByRules, Risk
+from symslr.evaluation.location.parameters import Parameters
 from symslr.evaluation.minima.least import least_risk
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
@@ -36,6 +38,12 @@ SCALES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 4.0, 6.0, 10.0
 """Scales, of either sign, at which a search begins."""
 LARGEST_SCALE = 60.0
 """A scale at which attention is taken as what it tends to, where the least risk lies there; no parameter is searched beyond."""
+FAR = 0.99 * LARGEST_SCALE
+"""A place of this size lies where parameters grow without end, if the risk still falls towards it."""
+ROUNDED = 1e-14
+"""Risks at two places that differ by no more may differ by rounding: each is 1 less a quotient of sums of many terms."""
+UNKNOWN = 3.0
+"""Relative to 1 + the size of a parameter: one that may lie so far off is said to be unknown, with the ends of where it may lie."""
 STILL_FALLS = 3
 """By so many times what the risk falls from half of a far place to it, it may fall beyond: once where it goes like 1/a, 2.4 times
 where it goes like the root of that."""
@@ -113,8 +121,9 @@ def least_value(
     """The least risk of an attention over its scales, head weights and own parameters, and where it is attained.
 
     Where the tokens are exchangeable and one is relevant, as ``least_risk``. Elsewhere the value is the risk at the
-    place that a search found, and its error that of the risk there, with what it may still fall where a parameter grows
-    without end; of several parameters there is then no best place.
+    place that a search found, and its error that of the risk there, with what it may still fall around it or where a
+    parameter grows without end; of several parameters there is then no best place. The error of a parameter reaches to
+    where the risk is larger by more than its own, and is infinite where that is nowhere near.
 
     Args:
         task, values, digits, seconds: as for ``bayes_value``.
@@ -132,19 +141,60 @@ def least_value(
         value, places = least_risk(standard, chosen.base, {}, digits)
         return value, {name: _rescaled(found, unit) if name == "a" else found for name, found in places.items()}
     risks = Risk.of(chosen, plain, seconds)
-    place, is_far = _best(risks)
-    reached = risks.value(place)
+    parameters = Parameters.of(risks.attend)
+    value_at = _kept(risks, parameters)
+    found = _valley(risks, parameters, value_at, _best(risks, parameters))
+    place, reached, falls = parameters.placed(found.place), value_at(found.place), 0.0
+    if np.max(np.abs(found.place)) >= FAR:
+        half = risks.value(place.halved())
+        falls = float(half.value) - float(reached.value)
+        falls *= falls > float(half.error) + float(reached.error)
+    is_far = falls > 0
+    reached = replace(reached, error=reached.error + (STILL_FALLS * falls if is_far else found.fall))
+    value = handed_out(reached, here, digits, began)
     if is_far:
-        falls = abs(float(risks.value(place.halved()).value) - float(reached.value))
-        reached = replace(reached, error=reached.error + STILL_FALLS * falls)
-    found = handed_out(reached, here, digits, began)
-    if is_far:
-        found = replace(found, method=f"{found.method}; the risk falls as parameters grow beyond {LARGEST_SCALE:g}")
+        value = replace(value, method=f"{value.method}; the risk falls as parameters grow beyond {LARGEST_SCALE:g}")
     together = _together(risks, place)
     if together:
         said = f"heads {together[0]} and {together[1]} come together, to be the kernel and its slope"
-        found = replace(found, method=f"{found.method}; {said}")
-    return found, _places(risks, place, float(unit), is_far)
+        value = replace(value, method=f"{value.method}; {said}")
+    return value, _places(parameters, found, float(unit), is_far)
+
+
+def _kept(risks: Risk, parameters: Parameters) -> Callable[[Any], Part]:
+    """The risk at the vector of all parameters with its error, each computed once."""
+    kept: dict[bytes, Part] = {}
+
+    def value_at(vector: Any) -> Part:
+        key = vector.tobytes()
+        if key not in kept:
+            kept[key] = risks.value(parameters.placed(vector))
+        return kept[key]
+
+    return value_at
+
+
+def _valley(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part], place: Any) -> Valley:
+    """The places that the error of the risk does not tell from the one that a search found.
+
+    Of a risk that is sampled every value takes long; there the points of the search stand for it. What it falls on these is less
+    than its error, which they share.
+    """
+    rough = _searched(risks, parameters)
+    sampled = any(not isinstance(found, ByRules) for _, found in risks.parts)
+    error = float(value_at(place).error) + ROUNDED if sampled else 0.0
+
+    def valued(vector: Any) -> tuple[float, float]:
+        if sampled:
+            return rough(vector), error
+        try:
+            found = value_at(vector)
+        except (CannotEvaluate, FloatingPointError, ZeroDivisionError):
+            return np.inf, 0.0
+        return float(found.value), float(found.error) + ROUNDED
+
+    found = valley(rough, valued, place, risks.place_error, LARGEST_SCALE)
+    return replace(found, fall=0.0) if sampled else found
 
 
 def _prepared(
@@ -182,24 +232,28 @@ def _rescaled(value: Value, unit: Expr) -> Value:
         return replace(value, value=value.value / factor, error=value.error / factor)
 
 
-def _places(risks: Risk, place: Place, unit: float, is_far: bool) -> dict[str, Value]:
-    def of(number: float) -> Value:
-        # one digit more than is known, so that the risk at what is printed is the one beside it
-        error = risks.place_error * (1 + abs(number))
-        digits = max(digits_of(mpf(number), mpf(error)), 1) + 1
-        return Value(mpf(number), mpf(error), Kind.ESTIMATED, digits, "search in float64")
-
-    several = place.scales.size + len(place.own) + (risks.attend.attention.bias == "free") > 1
-    if is_far and several:
+def _places(parameters: Parameters, found: Valley, unit: float, is_far: bool) -> dict[str, Value]:
+    """Every parameter where the risk is least; with an infinite error where the risk's does not tell where that is."""
+    if is_far and parameters.count > 1:
         return {}
     if is_far:
         return {"a": Value(inf, mpf(0), Kind.ESTIMATED, 4, "the risk falls as the scale grows")}
-    found = {name: of(number / unit) for name, number in place.named().items()}
-    if risks.attend.attention.is_joint:
-        found |= {f"c_{h + 1}": of(float(np.exp(log))) for h, log in enumerate(place.weights) if h}
-    if risks.attend.attention.bias == "free":
-        found["b"] = of(place.bias)
-    return found | {str(symbol): of(number) for symbol, number in zip(risks.attend.own, place.own)}
+    printed = parameters.printed(found.place, found.extents, unit)
+    ends = found.place + np.array([[-1.0], [1.0]]) * found.extents
+    far = np.max(np.abs(ends), axis=0) >= LARGEST_SCALE
+    unknown = far | (np.max(found.extents, axis=0) >= UNKNOWN * (1 + np.abs(found.place)))
+    wide = dict(zip(printed, unknown))
+    return {name: _printed(name, *ends, bool(wide[name])) for name, ends in printed.items()}
+
+
+def _printed(name: str, number: float, low: float, high: float, is_unknown: bool) -> Value:
+    if is_unknown:
+        said = f"any {name} from about {low:.3g} to {high:.3g}: the risk is the same within its error"
+        return Value(mpf(number), inf, Kind.ESTIMATED, 2, said)
+    # one digit more than is known, so that the risk at what is printed is the one beside it
+    error = max(number - low, high - number)
+    digits = max(digits_of(mpf(number), mpf(error)), 1) + 1
+    return Value(mpf(number), mpf(error), Kind.ESTIMATED, digits, "search in float64")
 
 
 def _together(risks: Risk, place: Place) -> tuple[int, int] | None:
@@ -213,46 +267,40 @@ def _together(risks: Risk, place: Place) -> tuple[int, int] | None:
     return None
 
 
-def _best(risks: Risk) -> tuple[Place, bool]:
-    """The place of the least risk, and whether it is where the scale is large beyond what counts.
-
-    Raises:
-        CannotEvaluate: where no place gives a number.
-    """
-    attend, heads = risks.attend, risks.attend.attention.heads
-    directions = risks.attend.setting.directions
-    free = int(attend.attention.bias == "free")
-    joint = heads - 1 if attend.attention.is_joint else 0
-
-    def placed(vector: Any) -> Place:
-        scales, rest = vector[: heads * directions].reshape(heads, directions), vector[heads * directions :]
-        weights = np.concatenate([[0.0], rest[:joint]]) if joint else np.zeros(heads)
-        bias = float(rest[joint]) if free else 0.0
-        return Place(scales, weights, bias, tuple(float(number) for number in rest[joint + free :]))
+def _searched(risks: Risk, parameters: Parameters) -> Callable[[Any], float]:
+    """The risk for a search at the vector of all parameters; infinite where it has no value, and beyond the largest scale."""
 
     def risk(vector: Any) -> float:
         if np.max(np.abs(vector)) > LARGEST_SCALE * 1.0001:
             return np.inf
         try:
-            found = risks.search(placed(np.asarray(vector, dtype=float)))
+            found = risks.search(parameters.placed(np.asarray(vector, dtype=float)))
         except (CannotEvaluate, FloatingPointError, ZeroDivisionError):
             return np.inf
         return found if np.isfinite(found) else np.inf
 
-    if heads * directions + joint + free + len(attend.own) == 1:
-        best = _along_line(lambda a: risk(np.array([a])), SHARE * risks.place_error)
-        return placed(np.array([best])), abs(best) >= LARGEST_SCALE * 0.99
-    starts = _starts(risks, joint, free)
+    return risk
+
+
+def _best(risks: Risk, parameters: Parameters) -> Any:
+    """The vector of all parameters where a search found the least risk.
+
+    Raises:
+        CannotEvaluate: where no place gives a number.
+    """
+    risk = _searched(risks, parameters)
+    if parameters.count == 1:
+        return np.array([_along_line(lambda a: risk(np.array([a])), SHARE * risks.place_error)])
+    starts = _starts(risks, parameters.joint, int(parameters.has_bias))
     tried = sorted((risk(start), tuple(start)) for start in starts)[:2]
     if not np.isfinite(tried[0][0]):
-        raise CannotEvaluate(f"attention {attend.attention.name}: no finite risk at any scale that was tried")
+        raise CannotEvaluate(f"attention {risks.attend.attention.name}: no finite risk at any scale that was tried")
     options = {"xatol": 1e-5, "fatol": 1e-11, "maxfev": 200 * len(starts[0])}
     found = [
         scipy.optimize.minimize(risk, np.array(start), method="Nelder-Mead", options=options) for _, start in tried
     ]
     best_of = min(found, key=lambda one: float(one.fun))
-    again = scipy.optimize.minimize(risk, best_of.x, method="Nelder-Mead", options=options)
-    return placed(again.x), bool(np.max(np.abs(again.x)) >= LARGEST_SCALE * 0.99)
+    return scipy.optimize.minimize(risk, best_of.x, method="Nelder-Mead", options=options).x
 
 
 def _along_line(risk: Callable[[float], float], error: float) -> float:

@@ -1,0 +1,195 @@
+"""How far the place of a least risk may lie from the one that a search found, and how far the risk may fall between the two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.errors import CannotEvaluate
+
+STEP = 1e-2
+"""Of second differences, relative to 1 + the size of a parameter."""
+SWEEPS = (1e-2, 1e-3, 1e-4)
+"""Steps by which a walk aside goes back to the floor of a valley, which bends, and whose axes rounding tilts."""
+NEAREST = 1e-4
+"""The first step of a walk, relative to 1 + the size of a parameter."""
+MOST_MOVES = 60
+"""So often a lower place that turns up is taken instead."""
+
+Valued = Callable[[Any], tuple[float, float]]
+"""A place (n,) -> the risk there, and its error."""
+
+
+@dataclass(frozen=True)
+class Valley:
+    """Where a risk is least, as far as its error tells.
+
+    Attributes:
+        place: (n,).
+        extents: (2, n), how far below it and above it a box reaches that holds all places which the error does not tell from it.
+        fall: what the risk may be lower at the best of them, beyond its error.
+    """
+
+    place: Any
+    extents: Any
+    fall: float
+
+
+def valley(rough: Callable[[Any], float], valued: Valued, place: Any, least: float, largest: float) -> Valley:
+    """The places around the one that a search found whose risk is not larger by more than the errors.
+
+    Along each axis of the second differences one walks out in both directions, by steps that double, until the risk has grown
+    by more than its errors, and keeps to the floor of the valley along the other axes. Where the risk has fallen by more than
+    its errors the walk begins anew from there.
+
+    Args:
+        rough: the risk that was searched, quick and smooth.
+        valued: the risk with its error.
+        place: (n,), where the search ended.
+        least: relative to 1 + the size of a parameter, what no extent is smaller than: how far the search may have ended from
+            where it should.
+        largest: size of a parameter at which a walk ends.
+
+    Raises:
+        CannotEvaluate: where lower places turn up without end.
+    """
+    middle, first = valued(place), NEAREST
+    for _ in range(MOST_MOVES):
+        sizes = 1 + np.abs(place)
+        axes = _axes(rough, place, STEP * sizes)
+        extents, fall = np.zeros((2, len(place))), 0.0
+        lower: _End | None = None
+        is_coarse = False
+        for k, axis in enumerate(axes.T):
+            others = (np.delete(axes, k, axis=1) * sizes[:, None]).T
+            floor = partial(_lowered, rough, others)
+            quick = partial(_rise, rough, place)
+            steps = [first * sign * axis * sizes for sign in (1.0, -1.0)]
+            found = [_walk(valued, quick, floor, place, middle, step, largest) for step in steps]
+            lower = next((end for end in found if end.is_lower), None)
+            if lower is not None:
+                break
+            gone = np.array([end.place - place for end in found])
+            extents += np.maximum([np.max(-gone, axis=0), np.max(gone, axis=0)], 0.0)
+            fall += _fall(*found)
+            is_coarse = is_coarse or not any(end.doublings for end in found)
+        if lower is None and is_coarse and first > NEAREST:
+            first = max(NEAREST, first / 8)
+            continue
+        if lower is None:
+            return Valley(place, np.maximum(extents, least * sizes), fall)
+        first = max(NEAREST, float(np.max(np.abs(lower.place - place) / sizes)) / 4)
+        place, middle = lower.place, lower.valued
+    raise CannotEvaluate(f"the risk still falls after {MOST_MOVES} moves from the place that a search found")
+
+
+@dataclass(frozen=True)
+class _End:
+    """Where a walk ended: the risk there with its error, and how much it and the errors of both ends are above the start's.
+
+    Attributes:
+        ahead: the rise one step straight ahead.
+        doublings: of the first step.
+    """
+
+    place: Any
+    valued: tuple[float, float]
+    rise: float
+    errors: float
+    ahead: float
+    doublings: int
+
+    @property
+    def is_lower(self) -> bool:
+        """Whether the risk has fallen by more than the errors."""
+        return self.rise < -self.errors
+
+
+def _axes(rough: Callable[[Any], float], place: Any, steps: Any) -> Any:
+    """Orthogonal directions (n, n), as columns and in units of the steps, along which second differences do not mix."""
+    n = len(place)
+    if n == 1:
+        return np.ones((1, 1))
+    at = np.eye(n) * steps
+    mixed = np.zeros((n, n))
+    for j in range(n):
+        for k in range(j + 1):
+            plus = rough(place + at[j] + at[k]) + rough(place - at[j] - at[k])
+            minus = rough(place + at[j] - at[k]) + rough(place - at[j] + at[k])
+            mixed[j, k] = mixed[k, j] = plus - minus
+    return np.linalg.eigh(mixed)[1] if np.all(np.isfinite(mixed)) else np.eye(n)
+
+
+def _rise(rough: Callable[[Any], float], place: Any, end: Any) -> float:
+    """How much larger the risk that was searched is at an end of a walk."""
+    return rough(end) - rough(place)
+
+
+def _walk(
+    valued: Valued,
+    quick: Callable[[Any], float],
+    floor: Callable[[Any], Any],
+    place: Any,
+    middle: tuple[float, float],
+    step: Any,
+    largest: float,
+) -> _End:
+    """The first place where the risk is larger by more than the errors, or the lowest one where it is smaller by more.
+
+    The walk ends at the latest where parameters are too large.
+
+    The floor is that of the risk that was searched, so a place straight ahead is looked at too, and a rise ends a walk only
+    where it also exceeds what that risk is off.
+    """
+    end, doublings = place + step, 0
+    lowest: _End | None = None
+    first: float | None = None
+    while True:
+        is_last = bool(np.max(np.abs(end)) > largest)
+        ahead = np.clip(end, -largest, largest)
+        down = ahead if len(place) == 1 else floor(ahead)
+        ends = [ahead] if np.array_equal(down, ahead) else [ahead, down]
+        risks = [valued(one) for one in ends]
+        first = risks[0][0] - middle[0] if first is None else first
+        there, end = min(zip(risks, ends), key=lambda pair: pair[0][0])
+        found = _End(end, there, there[0] - middle[0], there[1] + middle[1], first, doublings)
+        if lowest is not None and found.rise >= lowest.rise:
+            return lowest
+        lowest = found if found.is_lower else None
+        off = 0.0 if len(place) == 1 else abs(quick(end) - found.rise)
+        if is_last or found.rise > found.errors + off:
+            return found
+        end, doublings = place + 2 * (end - place), doublings + 1
+
+
+def _lowered(rough: Callable[[Any], float], axes: Any, place: Any) -> Any:
+    """A place (n,) moved to the bottom of the parabola along each of some axes (m, n), where the risk is lower there."""
+    if not len(axes):
+        return place
+    least = rough(place)
+    for step, axis in product(SWEEPS, axes):
+        up, down = rough(place + step * axis), rough(place - step * axis)
+        bend = up + down - 2 * least
+        if not (np.isfinite(bend) and bend > 0):
+            continue
+        moved = place - step * (up - down) / (2 * bend) * axis
+        reached = rough(moved)
+        if reached < least:
+            place, least = moved, reached
+    return place
+
+
+def _fall(*ends: _End) -> float:
+    """How far the risk may fall between two places on either side: as a parabola does where they are one step away.
+
+    Beyond one step the risk half way is the same within the errors, and a convex one falls no further below it than by those.
+    """
+    up, down = (end.ahead for end in ends)
+    if any(end.doublings for end in ends) or min(up, down) <= 0:
+        return max(end.errors for end in ends)
+    return (up - down) ** 2 / (8 * (up + down))

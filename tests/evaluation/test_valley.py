@@ -1,0 +1,50 @@
+"""Where a risk is least, as far as its error tells: of functions whose least place is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from symslr.evaluation.location.extent import valley
+
+ERROR = 1e-14
+
+
+def found(function: Callable[[Any], float], place: list[float]) -> Any:
+    return valley(function, lambda at: (function(at), ERROR), np.array(place), 1e-4, 60.0)
+
+
+@pytest.mark.parametrize("curvature", [1.0, 1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("shift", [0.0, 3e-5, 0.7])
+def test_a_parabola_holds_its_least_place_and_value(curvature: float, shift: float) -> None:
+    box = found(lambda at: 0.5 + curvature * float((at[0] - 2) ** 2), [2 + shift])
+    low, high = box.place - box.extents[0], box.place + box.extents[1]
+    assert low[0] <= 2 <= high[0]
+    assert curvature * (box.place[0] - 2) ** 2 <= box.fall + 2 * ERROR
+    assert high[0] - low[0] < 8 * max(3e-4, np.sqrt(2 * ERROR / curvature))
+
+
+def test_a_parameter_without_effect_may_be_anywhere() -> None:
+    box = found(lambda at: float((at[0] - 1) ** 2), [1.0, 0.3])
+    assert box.extents[0, 0] < 1e-2
+    assert box.place[1] - box.extents[0, 1] <= -59
+    assert box.place[1] + box.extents[1, 1] >= 59
+
+
+def test_a_valley_that_bends_is_followed() -> None:
+    """Every (t, 1/t) is least."""
+    box = found(lambda at: float((at[0] * at[1] - 1) ** 2), [1.0, 1.0])
+    assert np.all(box.place + box.extents[1] > 2.5)
+
+
+def test_the_search_may_be_off() -> None:
+    """The risk that was searched has its least place at 14, the true one at 10."""
+    true = lambda at: 1e-15 * float((at[0] - 10) ** 2) * 10  # noqa: E731
+    box = valley(
+        lambda at: 1e-13 * float((at[0] - 14) ** 2), lambda at: (true(at), 1e-15), np.array([14.0]), 1e-4, 60.0
+    )
+    assert box.place[0] - box.extents[0, 0] <= 10 <= box.place[0] + box.extents[1, 0]
+    assert true(box.place) <= box.fall + 2e-15
