@@ -65,3 +65,14 @@ def test_a_bias_beside_a_scale_of_zero_is_not_known(capsys, tmp_path: Path) -> N
     )
     assert holds(found["best"]["a"], 0)
     assert found["best"]["b"]["error"] == "+inf"
+
+
+def test_a_sampled_least_risk_is_no_larger_than_those_beside_it(capsys) -> None:
+    """The risk of a selection at a scale that was known to a twentieth was printed as the least one: 8 errors above it."""
+    task = ("--length", "5", "--nu", "2", "--attention", "sparsemax")
+    least = said(capsys, "risk", *task)
+    for scale in ("0.462", "0.4662", "0.47"):
+        beside = said(capsys, "risk", *task, "--scale", scale)
+        errors = Decimal(least["error"]) ** 2 + Decimal(beside["error"]) ** 2
+        assert Decimal(least["value"]) - Decimal(beside["value"]) <= 4 * errors.sqrt()
+    assert Decimal(least["best"]["a"]["error"]) < Decimal("0.01")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symslr.evaluation.location.extent import valley
+from symslr.evaluation.location.extent import averaged, valley
 
 ERROR = 1e-14
 
@@ -48,3 +48,46 @@ def test_the_search_may_be_off() -> None:
     )
     assert box.place[0] - box.extents[0, 0] <= 10 <= box.place[0] + box.extents[1, 0]
     assert true(box.place) <= box.fall + 2e-15
+
+
+def _on_other_points(count: int, scatter: float, kink: float) -> list[Callable[[Any], float]]:
+    """Risks whose least places scatter around (0.3, 1) along a valley that is not along the axes, each with kinks of its own."""
+    rng = np.random.default_rng(7)
+    turned = np.array([[1.0, 0.6], [0.6, 2.0]])
+
+    def risk(own: Any, corners: Any) -> Callable[[Any], float]:
+        def at(place: Any) -> float:
+            away = np.asarray(place) - [0.3, 1.0]
+            return float(
+                0.5 + away @ turned @ away + own @ away + kink * np.sum(np.abs(place[0] - corners)) / len(corners)
+            )
+
+        return at
+
+    return [risk(scatter * rng.normal(size=2), 0.3 + rng.normal(size=400)) for _ in range(count)]
+
+
+@pytest.mark.parametrize("scatter", [1e-1, 1e-3, 1e-6])
+def test_the_place_of_risks_on_other_points_is_within_its_error(scatter: float) -> None:
+    place, off, fall = averaged(_on_other_points(16, scatter, 0.0), np.array([0.5, 0.7]), 60.0)
+    away = place - [0.3, 1.0]
+    assert np.all(np.abs(away) <= 1.5 * off)
+    assert np.all(off < 2 * scatter)
+    risen = away @ np.array([[1.0, 0.6], [0.6, 2.0]]) @ away
+    assert risen <= 2.5 * fall
+    assert fall < 2 * scatter**2
+
+
+def test_kinks_of_the_points_are_averaged() -> None:
+    risks = _on_other_points(16, 1e-3, 0.1)
+    place, off, fall = averaged(risks, np.array([0.35, 1.1]), 60.0)
+    mean = lambda at: float(np.mean([risk(at) for risk in risks]))  # noqa: E731
+    grid = [mean(place + np.array([x, y])) for x in np.linspace(-0.02, 0.02, 21) for y in np.linspace(-0.02, 0.02, 21)]
+    assert mean(place) - min(grid) <= fall
+    assert np.all(off < 0.05)
+
+
+def test_a_mean_without_a_bend_has_no_place() -> None:
+    _, off, fall = averaged([lambda at: 1.0, lambda at: 1.0], np.array([0.5]), 60.0)
+    assert np.all(np.isinf(off))
+    assert np.isinf(fall)

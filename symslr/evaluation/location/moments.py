@@ -51,6 +51,7 @@ class ByRules:
     Attributes:
         place_error: how far, relative to 1 + its size, the place of a least risk may be off that a search found.
         is_averaged: whether the posterior mean stands for the read-out, so that the Bayes risk is left beside the rows.
+        is_random: whether a search has points of its own for every seed.
     """
 
     row: Callable[[Place, Rule], Any]
@@ -58,8 +59,9 @@ class ByRules:
     rounding: float = 1e-15
     place_error: float = 1e-4
     is_averaged: bool = False
+    is_random: bool = False
 
-    def search(self, place: Place) -> Any:
+    def search(self, place: Place, seed: int = 0) -> Any:
         """The row by the rule for a search, up to a constant beside the read-out's own product: quick, and smooth in the place."""
         return self.row(place, SEARCH)
 
@@ -165,9 +167,14 @@ class Risk:
         """How far, relative to 1 + its size, the place of a least risk may be off that a search found."""
         return max(found.place_error for _, found in self.parts)
 
-    def search(self, place: Place) -> float:
+    @property
+    def is_random(self) -> bool:
+        """Whether a search has random points, others for every seed."""
+        return any(found.is_random for _, found in self.parts)
+
+    def search(self, place: Place, seed: int = 0) -> float:
         """The risk for a search, up to a constant: quick, and smooth in the place."""
-        return residual(sum(share * found.search(place) for share, found in self.parts))
+        return residual(sum(share * found.search(place, seed) for share, found in self.parts))
 
     def value(self, place: Place, of_row: Callable[[Any], float] = residual) -> Part:
         """The risk, or what else is made of the matrix of all products, with its error."""

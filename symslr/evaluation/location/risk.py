@@ -19,10 +19,11 @@ from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Place
 from symslr.evaluation.location.bayes import GUARD, SECONDS, handed_out, valued
-from symslr.evaluation.location.extent import Valley, valley
+from symslr.evaluation.location.extent import Valley, averaged, valley
 from symslr.evaluation.location.means import Part
-from symslr.evaluation.location.moments import ByRules, Risk
+from symslr.evaluation.location.moments import Risk
 from symslr.evaluation.location.parameters import Parameters
+from symslr.evaluation.location.samples.points import REPLICATIONS
 from symslr.evaluation.minima.least import least_risk
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
@@ -177,24 +178,31 @@ def _kept(risks: Risk, parameters: Parameters) -> Callable[[Any], Part]:
 def _valley(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part], place: Any) -> Valley:
     """The places that the error of the risk does not tell from the one that a search found.
 
-    Of a risk that is sampled every value takes long; there the points of the search stand for it. What it falls on these is less
-    than its error, which they share.
+    Of a risk that is sampled every value takes long: there the points of the search stand for it, and how far those of other seeds
+    are apart says how far the risk may fall.
     """
     rough = _searched(risks, parameters)
-    sampled = any(not isinstance(found, ByRules) for _, found in risks.parts)
-    error = float(value_at(place).error) + ROUNDED if sampled else 0.0
+    if not risks.is_random:
 
-    def valued(vector: Any) -> tuple[float, float]:
-        if sampled:
-            return rough(vector), error
-        try:
-            found = value_at(vector)
-        except (CannotEvaluate, FloatingPointError, ZeroDivisionError):
-            return np.inf, 0.0
-        return float(found.value), float(found.error) + ROUNDED
+        def valued(vector: Any) -> tuple[float, float]:
+            try:
+                found = value_at(vector)
+            except (CannotEvaluate, FloatingPointError, ZeroDivisionError):
+                return np.inf, 0.0
+            return float(found.value), float(found.error) + ROUNDED
 
-    found = valley(rough, valued, place, risks.place_error, LARGEST_SCALE)
-    return replace(found, fall=0.0) if sampled else found
+        return valley(rough, valued, place, risks.place_error * (1 + np.abs(place)), LARGEST_SCALE)
+    seeds = [_searched(risks, parameters, seed) for seed in range(REPLICATIONS)]
+
+    def mean(vector: Any) -> float:
+        return float(np.mean([one(vector) for one in seeds]))
+
+    at, off, fall = averaged(seeds, place, LARGEST_SCALE)
+    is_sharp = np.isfinite(fall)
+    place, off = (at, off) if is_sharp else (place, risks.place_error * (1 + np.abs(place)))
+    error = float(value_at(place).error) + ROUNDED
+    found = valley(mean, lambda vector: (mean(vector), error), place, off, LARGEST_SCALE)
+    return replace(found, fall=fall if is_sharp else 2 * error)
 
 
 def _prepared(
@@ -267,14 +275,14 @@ def _together(risks: Risk, place: Place) -> tuple[int, int] | None:
     return None
 
 
-def _searched(risks: Risk, parameters: Parameters) -> Callable[[Any], float]:
+def _searched(risks: Risk, parameters: Parameters, seed: int = 0) -> Callable[[Any], float]:
     """The risk for a search at the vector of all parameters; infinite where it has no value, and beyond the largest scale."""
 
     def risk(vector: Any) -> float:
         if np.max(np.abs(vector)) > LARGEST_SCALE * 1.0001:
             return np.inf
         try:
-            found = risks.search(parameters.placed(np.asarray(vector, dtype=float)))
+            found = risks.search(parameters.placed(np.asarray(vector, dtype=float)), seed)
         except (CannotEvaluate, FloatingPointError, ZeroDivisionError):
             return np.inf
         return found if np.isfinite(found) else np.inf

@@ -56,12 +56,21 @@ class Sampled:
 
     @property
     def place_error(self) -> float:
-        """How far, relative to 1 + its size, the place of a least risk may be off that a search found."""
-        return 1e-4 if dimensions(self.attend.setting) < MOST_DIMENSIONS and not self.attend.is_selection else 0.03
+        """How far, relative to 1 + its size, the place of a least risk may be off that a search on a seed's points found."""
+        return 0.03 if self.is_random else 1e-4
 
-    def search(self, place: Place) -> Any:
-        """The row on always the same points."""
-        return sum(self._products(scores, mass, mean, place) for scores, mass, mean in self._fixed)
+    @property
+    def is_random(self) -> bool:
+        """Whether a search has random points: a selection has kinks, which leave a grid no digits."""
+        setting = self.attend.setting
+        is_low = dimensions(setting) < MOST_DIMENSIONS and not self.attend.is_selection
+        return not (is_low and is_griddable(setting, self._is_alike))
+
+    def search(self, place: Place, seed: int = 0) -> Any:
+        """The row on always the same points of a seed."""
+        if seed not in self._fixed:
+            self._fixed[seed] = self._points(seed)
+        return sum(self._products(scores, mass, mean, place) for scores, mass, mean in self._fixed[seed])
 
     def means(self, place: Place) -> Means:
         """Rows of the means of all products of (a, sigma_1, ...), from samples until the risk is sharp."""
@@ -77,17 +86,21 @@ class Sampled:
         return refined(sample, residual, PRECISE, self.seconds, dimensions(setting) * max(setting.size, 1))
 
     @cached_property
-    def _fixed(self) -> list[tuple[Any, Any, Any]]:
-        """Filtered keys (n, L, p), their masses and posterior means: the same for all places of a search."""
+    def _fixed(self) -> dict[int, list[tuple[Any, Any, Any]]]:
+        """The points by seed: the same for all places of a search."""
+        return {}
+
+    def _points(self, seed: int) -> list[tuple[Any, Any, Any]]:
+        """Filtered keys (n, L, p), their masses and posterior means."""
         setting = self.attend.setting
         left = posterior(setting)
-        if dimensions(setting) < MOST_DIMENSIONS and is_griddable(setting, self._is_alike):
+        if not self.is_random:
             grid = Grid.of(setting, SEARCH_GRID, self._is_alike)
             every = [(keys, mass) for keys, mass, _ in grid.parts()]
         else:
             laid_out = strata(setting, self._is_alike)
             size = SEARCHED // (1 if laid_out is None else len(laid_out[0])) // (1 if setting.length <= 64 else 8)
-            every = list(batches(setting, self._is_alike, max(size, FEWEST), 0))
+            every = list(batches(setting, self._is_alike, max(size, FEWEST), seed))
         found = []
         for keys, mass in every:
             kept = mass > LEAST * np.max(mass)
@@ -135,15 +148,16 @@ class LargestKeys:
     seconds: float
     place_error: float = 0.03
     is_averaged: bool = False
+    is_random: bool = True
 
     @property
     def is_possible(self) -> bool:
         """Whether the tokens are exchangeable, one of them relevant, along one direction, and many."""
         return is_plain(self.attend) and self.attend.setting.length > LONG
 
-    def search(self, place: Place) -> Any:
-        """The row on always the same points."""
-        return self._moments(place, DRAWN, 0, FEWEST_KEYS)
+    def search(self, place: Place, seed: int = 0) -> Any:
+        """The row on always the same points of a seed."""
+        return self._moments(place, DRAWN, seed, FEWEST_KEYS)
 
     def means(self, place: Place) -> Means:
         """Rows of means (1, sigma_eps, sigma_eps, sum_l sigma_l^2); four times the samples until the risk is sharp."""
