@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
+from symslr.evaluation.minima.grid import POINTS, STARTS, beside, local_minima, scan
 from symslr.evaluation.minima.local import Least, bracketed, polished
 from symslr.evaluation.minima.objective import Objective, all_looked_at, unknown
 from symslr.evaluation.minima.outwards import SCALES, all_reached, beyond_edge, far_points, followed, outwards
@@ -20,10 +21,6 @@ ROUGH = 1e-4
 """Tolerance of the scan: it compares values that differ by more."""
 MEDIUM = 1e-7
 """Tolerance near a minimum: its place is then known to the root of that, from where Newton steps converge."""
-POINTS = {1: 10, 2: 9}
-"""Of the scan, on each side of 0: a minimum as wide as the smallest kernels have spans a factor of two, a step."""
-STARTS = 3
-"""Local minima of the scan that are refined."""
 NEAR = 3.0 * REACHES[1]
 """Part of itself to which a place is found before Newton steps, which move by as much with their first differences."""
 PARABOLAS = 8
@@ -218,7 +215,7 @@ def _taken(objective: Objective, found: Limit) -> Least:
 def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list[float] | Limit:
     """A place near the least value, or what the function falls to."""
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
-    points = distinct(np.concatenate([_scan(*interval, POINTS[1]), far_points(objective, *interval)]))
+    points = distinct(np.concatenate([scan(*interval, POINTS[1]), far_points(objective, *interval)]))
     values = _told_apart(rough, fine, points)
     all_looked_at(fine, [[x] for x in points], values)
     points, values = _to_the_edge(rough, points, values)
@@ -229,7 +226,7 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
             near = beyond.is_attained and abs(beyond.place) <= SCALES[1]
             found.append((beyond.value, [beyond.place] if near else beyond))
     edges = []
-    for (i,) in _local_minima(values):
+    for (i,) in local_minima(values):
         around, inside = values[max(i - 1, 0) : i + 2], 0 < i < len(points) - 1
         highest = np.max(around, where=np.isfinite(around), initial=values[i])
         if any(2 * values[i] - highest > known for known, _ in found):
@@ -320,13 +317,13 @@ def _vertex(points: Any, values: Any) -> float:
 def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -> list[float]:
     """A place near the least value of a function of several variables."""
     rough, fine = objective.rough(ROUGH), objective.rough(FINE)
-    axes = [_scan(*interval, POINTS[2]) for interval in intervals]
+    axes = [scan(*interval, POINTS[2]) for interval in intervals]
     places = list(itertools.product(*axes))
     values = np.array([rough.numbered(*pair) for pair in rough.all_known(places)])
     all_looked_at(fine, places, values)
     values = values.reshape([len(x) for x in axes])
-    starts = _local_minima(values)
-    starts = [index for index in starts if not 2 * values[index] - np.max(_beside(values, index)) > values[starts[0]]]
+    starts = local_minima(values)
+    starts = [index for index in starts if not 2 * values[index] - np.max(beside(values, index)) > values[starts[0]]]
     if len(starts) == 1:
         with suppress(CannotEvaluate):  # Newton steps alone, where they end
             place = [float(x) for x, _ in polished(fine, [axis[i] for axis, i in zip(axes, starts[0])], REACHES[2])[2]]
@@ -360,46 +357,6 @@ def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -
     if not found:
         raise CannotEvaluate("the function to minimise has no finite value near the best points of the scan")
     return [float(x) for x in min(found, key=lambda one: one.fun).x]
-
-
-def _scan(low: float, high: float, count: int) -> Any:
-    """Both signs on a logarithmic scale where the line is unbounded, equal steps where it is not."""
-    if np.isfinite(low) and np.isfinite(high):
-        return np.linspace(low, high, 2 * count + 1)
-    positive = np.geomspace(*SCALES, count)
-    points = np.concatenate([-positive[::-1], [0.0], positive])
-    return points[(points >= low) & (points <= high)]
-
-
-def scan_points(count: int) -> Any:
-    """The places of a scan over the whole line, along each of so many variables."""
-    return _scan(-np.inf, np.inf, POINTS[min(count, 2)])
-
-
-def other_bottoms(values: Any, place: list[float]) -> list[int]:
-    """Indices of the lowest few local minima of a scan over the whole space, one row of values, but for those beside a place."""
-    points = scan_points(len(place))
-    shape, nearest = [len(points)] * len(place), np.searchsorted(points, place)
-    found = _local_minima(values.reshape(shape))
-    return [
-        int(np.ravel_multi_index(index, shape))
-        for index in found
-        if not all(n - 2 <= i <= n + 1 for i, n in zip(index, nearest))
-    ]
-
-
-def _local_minima(values: Any) -> list[tuple[int, ...]]:
-    """Indices of the lowest few local minima of a scan, with those next to a point in the diagonal too."""
-    found = []
-    for index in np.ndindex(values.shape):
-        if np.isfinite(values[index]) and values[index] <= np.min(_beside(values, index)):
-            found.append(index)
-    return sorted(found, key=lambda i: values[i])[:STARTS]
-
-
-def _beside(values: Any, index: tuple[int, ...]) -> Any:
-    """The values around a point of a scan, and its own."""
-    return values[tuple(slice(max(i - 1, 0), i + 2) for i in index)]
 
 
 def _to_the_edge(rough: Objective, points: Any, values: Any) -> tuple[Any, Any]:

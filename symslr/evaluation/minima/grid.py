@@ -1,0 +1,54 @@
+"""The places of a scan, and those of them with the lowest values around."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.minima.outwards import SCALES
+
+POINTS = {1: 10, 2: 9}
+"""Of the scan, on each side of 0: a minimum as wide as the smallest kernels have spans a factor of two, a step."""
+STARTS = 3
+"""Local minima of the scan that are looked at."""
+
+
+def scan(low: float, high: float, count: int) -> Any:
+    """Both signs on a logarithmic scale where the line is unbounded, equal steps where it is not."""
+    if np.isfinite(low) and np.isfinite(high):
+        return np.linspace(low, high, 2 * count + 1)
+    positive = np.geomspace(*SCALES, count)
+    points = np.concatenate([-positive[::-1], [0.0], positive])
+    return points[(points >= low) & (points <= high)]
+
+
+def scan_points(count: int) -> Any:
+    """The places of a scan over the whole line, along each of so many variables."""
+    return scan(-np.inf, np.inf, POINTS[min(count, 2)])
+
+
+def other_bottoms(values: Any, place: list[float]) -> list[int]:
+    """Indices of the lowest few local minima of a scan over the whole space, one row of values, but for those beside a place."""
+    points = scan_points(len(place))
+    shape, nearest = [len(points)] * len(place), np.searchsorted(points, place)
+    found = local_minima(values.reshape(shape))
+    return [
+        int(np.ravel_multi_index(index, shape))
+        for index in found
+        if not all(n - 2 <= i <= n + 1 for i, n in zip(index, nearest))
+    ]
+
+
+def local_minima(values: Any) -> list[tuple[int, ...]]:
+    """Indices of the lowest few local minima of a scan, with those next to a point in the diagonal too."""
+    found = []
+    for index in np.ndindex(values.shape):
+        if np.isfinite(values[index]) and values[index] <= np.min(beside(values, index)):
+            found.append(index)
+    return sorted(found, key=lambda i: values[i])[:STARTS]
+
+
+def beside(values: Any, index: tuple[int, ...]) -> Any:
+    """The values around a point of a scan, and its own."""
+    return values[tuple(slice(max(i - 1, 0), i + 2) for i in index)]
