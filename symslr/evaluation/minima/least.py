@@ -138,11 +138,11 @@ def least_risk(
         exactly = replace(value, value=mpmath.mpf(0), error=mpmath.mpf(0))
         anywhere = replace(exactly, error=mpmath.inf, digits=1)
         return value, {str(s): exactly if s == a else replace(anywhere, method=f"any {s}") for s in moving}
+    if moving == [a] and attention.offset == 0 and degree(attention.kernel) is not None:
+        return _without_scale(task, attention, values, digits, backend)
     scale = _matched_scale(Activation.of(epsilon, attention, a), task.law)
     if scale is not None:
         return evaluate(least, values, digits, backend), {"a": _scale(scale, values)}
-    if moving == [a] and attention.offset == 0 and degree(attention.kernel) is not None:
-        return _without_scale(task, attention, values, digits, backend)
 
     def answers(own: Task, at: Mapping[Any, object], wanted: int | None, is_near: bool) -> Answers:
         # a limit may be known without a search

@@ -5,13 +5,14 @@ A value at its minimum is insensitive to the place: an error d of the place cost
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import mpmath
 import numpy as np
 
-from symslr.evaluation.errors import OutOfDigits
+from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.minima.objective import Objective
 from symslr.evaluation.nodes.node import Pair
 
@@ -34,6 +35,8 @@ GOLDEN = (3.0 - 5.0**0.5) / 2.0
 """The smaller part of a bracket in golden section."""
 WIDENINGS = 4
 """Moves of the bracket by half its length: a search that begins a fifth of the place away still ends."""
+DOUBLINGS = 10
+"""Of a bracket that is level, to find where the function rises: to fifty times the place."""
 SHRINKINGS = 300
 """Steps of golden section: each takes a fifth of a digit off the bracket, so sixty digits."""
 
@@ -159,6 +162,18 @@ def _noise(objective: Objective, place: Any, step: list[Any]) -> Any:
     return 10 * max(jumps) + objective.context.arithmetic.eps * abs(values[0])
 
 
+def _reach_of_level(at: Callable[[Any], tuple[Any, Any, Any]], middle: Any, half: Any, level: Any) -> Any:
+    """How far from the middle of a bracket that is level a function has risen on both sides; infinite where that is far."""
+    for _ in range(DOUBLINGS):
+        try:
+            if min(at(middle[0] + side * half)[1] for side in (-1, 1)) > middle[1] + level:
+                return half
+        except (CannotEvaluate, ArithmeticError):
+            break
+        half = half * 2
+    return np.inf
+
+
 def bracketed(objective: Objective, start: float) -> Least:
     """By golden section, where the function is flat to a high order or has a kink: until it is level within its own error.
 
@@ -184,10 +199,12 @@ def bracketed(objective: Objective, start: float) -> Least:
             f"the minimum could not be refined: at {float(middle[0]):.4g} the function still falls; "
             "expected one smooth valley, so search within bounds around one"
         )
-    for _ in range(SHRINKINGS):
+    level = middle[2] + number(objective.context.tolerance) * abs(middle[1]) / 10
+    for step in range(SHRINKINGS):
         rise = max(low[1], high[1]) - middle[1]
-        if rise <= middle[2] + number(objective.context.tolerance) * abs(middle[1]) / 10:
-            return middle[1], middle[2] + abs(rise), [(middle[0], high[0] - low[0])]
+        if rise <= level:
+            width = high[0] - low[0] if step else 2 * _reach_of_level(at, middle, half, level)
+            return middle[1], middle[2] + abs(rise), [(middle[0], width)]
         longer = low if middle[0] - low[0] > high[0] - middle[0] else high
         tried = at(middle[0] + (longer[0] - middle[0]) * number(GOLDEN))
         if tried[1] < middle[1]:

@@ -35,7 +35,7 @@ from symslr.evaluation.plan import plan
 from symslr.expression.value import Kind, Value
 from symslr.parallel.serial import one_at_a_time
 
-ONE_OF_MANY = "{} = {:.3g}, one of the places at which float64 has 0"
+ONE_OF_MANY = "{} = {:.3g}, one of the places with this value"
 FLOAT_SEARCH = "numpy: scan and refinement in float64"
 
 
