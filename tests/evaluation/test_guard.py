@@ -16,7 +16,7 @@ from symslr.algebra.rules.measure.change_of_measure import ChangeOfMeasure
 from symslr.evaluation import CannotEvaluate, engine, evaluate, minimise
 from symslr.evaluation.admission import guard
 from symslr.evaluation.open_kernel import with_kernel, with_open_kernel
-from symslr.evaluation.plan import canonical, open_plan, plan, reduced, reduced_form
+from symslr.evaluation.plan import _reduced_sequence, canonical, open_plan, plan, reduced, reduced_form
 from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
 from symslr.expression.folded import Activation
 from symslr.expression.quantity import conditioned
@@ -46,7 +46,7 @@ def given(expr: Expr) -> dict[str, float]:
 
 
 def forget() -> None:
-    for kept in (canonical, reduced, reduced_form, open_plan, plan, guard._readings):
+    for kept in (canonical, _reduced_sequence, reduced, reduced_form, open_plan, plan, guard._readings):
         kept.cache_clear()
     guard._unheld.clear()
 
