@@ -62,14 +62,24 @@ class Objective:
         """
         if not self.is_float or self.context.continuations is not None:
             return self.node.evaluate(self.context, self.scope_at(place))
-        at, tolerance, enough = [float(x) for x in place], float(self.context.tolerance), self.context.enough or 0.0
-        known = computed(self.node, frozenset(self.scope.items()))[tuple(at)]
-        pair = next((pair for own, least, pair in known if own <= tolerance and least <= enough), None)
+        at, (tolerance, enough) = [float(x) for x in place], self._asked
+        pair = self._kept(at)
         if pair is None:
             pair = self.node.evaluate(self.context, self.scope_at(place)) if get is None else get()
-            known.append((tolerance, enough, pair))
+            computed(self.node, frozenset(self.scope.items()))[tuple(at)].append((tolerance, enough, pair))
         self.seen.append((float(pair[0]) + float(pair[1]), at))
         return pair
+
+    @property
+    def _asked(self) -> tuple[float, float]:
+        """The tolerance, and the error with which no other formula is asked."""
+        return float(self.context.tolerance), self.context.enough or 0.0
+
+    def _kept(self, at: list[float]) -> Pair | None:
+        """What was computed at a place to as small a tolerance."""
+        tolerance, enough = self._asked
+        known = computed(self.node, frozenset(self.scope.items()))[tuple(at)]
+        return next((pair for own, least, pair in known if own <= tolerance and least <= enough), None)
 
     def scope_at(self, place: Any) -> dict[Symbol, Pair]:
         """All parameters, with the variables at a place."""
@@ -105,9 +115,11 @@ class Objective:
 
     def all_known(self, places: Sequence[Any]) -> Any:
         """``known`` at many places, (places, 2); the node sees them together."""
-        rough = self.rough(self.context.tolerance)
-        gets = self.node.at(rough.context, [rough.scope_at([float(v) for v in place]) for place in places])
-        return np.array([self.known(place, get) for place, get in zip(places, gets)])
+        rough, points = self.rough(self.context.tolerance), [[float(v) for v in place] for place in places]
+        new = [place for place in points if rough._kept(place) is None]
+        found = self.node.at(rough.context, [rough.scope_at(place) for place in new]) if new else []
+        gets = dict(zip(map(tuple, new), found))
+        return np.array([self.known(place, gets.get(tuple(place))) for place in points])
 
     def number(self, place: Any) -> float:
         """The float64 value, infinite where there is none; where it has lost its digits, the most that it may be."""
