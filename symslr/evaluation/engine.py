@@ -297,8 +297,13 @@ def grid_scopes(inputs: Inputs) -> tuple[tuple[int, ...], list[dict[Symbol, Pair
     return grids[0].shape, points
 
 
+COARSEST = 1e-4
+"""On coarser meshes integrals have errors of their own size: one or two digits cost as much as three."""
+
+
 def tolerance_of(digits: int) -> float:
-    return max(10.0 ** -(digits + 1), 2e-15)
+    """Relative error that is aimed at for so many digits, a digit beyond them."""
+    return min(max(10.0 ** -(digits + 1), 2e-15), COARSEST)
 
 
 def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
