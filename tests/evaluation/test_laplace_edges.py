@@ -29,7 +29,7 @@ def test_a_steep_kernel_at_few_digits() -> None:
 
 
 @pytest.mark.parametrize("step", [0.02, 0.05])
-@pytest.mark.parametrize("end", [-1.0, -2.0, -3.0])
+@pytest.mark.parametrize("end", [-1.0, -1.5, -2.0])
 @pytest.mark.parametrize("jumps", [False, True])
 def test_what_goes_on_to_fall_is_bounded(step: float, end: float, jumps: bool) -> None:
     """Of a normal law cut on the left; with jumps only every second node sees it."""
@@ -41,9 +41,9 @@ def test_what_goes_on_to_fall_is_bounded(step: float, end: float, jumps: bool) -
 
 
 def test_rounding_need_not_fall() -> None:
-    assert _going_on(np.array([1e-17] * 20 + [1.0] * 20)) == 0.0
+    assert _going_on(np.array([1e-10] * 20 + [1.0] * 20)) == 0.0
     assert _going_on(np.array([1e-3] * 20 + [1.0] * 20)) == 1.0
 
 
 def test_what_falls_quickly_leaves_little() -> None:
-    assert _going_on(np.exp(-np.arange(0.0, 60.0))[::-1]) < 1e-25
+    assert _going_on(np.exp(-np.arange(0.0, 60.0))[::-1]) == 0.0

@@ -23,9 +23,9 @@ ROUNDS = 20
 """Of either refinement: each takes at least a tenth off a step."""
 STALLED, ROUNDINGS = 0.5, 100.0
 """An error of so few roundings that a shorter step does not bring below this part of itself is rounding, to which others add."""
-BLOCKS, ROUNDED = 16, 1e-12
-"""Parts of an axis, of which the outermost two say how the integrand falls; and the part of an integral below which a value is
-rounding, which need not fall."""
+BLOCKS, FALLEN, ROUNDED = 16, 0.3, 1e-9
+"""Parts of an axis, of which the outermost say how the integrand falls, if they fall slowly; and the part of an integral below
+which values need not fall."""
 WIDENINGS = 3
 """Of the windows, where they end too early."""
 WIDER = 1.0
@@ -202,8 +202,8 @@ def _resolved(sums: Sums, level: float) -> Resolved:
 def _edges(arithmetic: Any, values: Any, axis: int, masses: list[Any]) -> list[tuple[Any, Any]]:
     """What lies beyond both ends of an axis, relative to every integral: eight times the last value, more where steps are short.
 
-    In floats what would go on to fall as it does over sixteenths of the axis, too: single values jump where a thin ridge passes
-    between the nodes, and long tails of small height add up.
+    In floats over several variables what would go on to fall as it does over sixteenths of the axis, too: single values jump where
+    a thin ridge passes between the nodes, and long tails of small height add up.
     """
     lines = np.moveaxis(values, axis + 1, 1)
     sizes = arithmetic.masses(lines[:, [0, 1, -1, -2]].reshape(4 * len(values), -1))
@@ -214,7 +214,7 @@ def _edges(arithmetic: Any, values: Any, axis: int, masses: list[Any]) -> list[t
             continue
         first, second, last, third = sizes[4 * n : 4 * n + 4]
         edges = [behind(first, second) / mass, behind(last, third) / mass]
-        if arithmetic == FLOAT:
+        if arithmetic == FLOAT and values.ndim > 2:
             heights = np.abs(lines[n]).reshape(len(lines[n]), -1).sum(axis=1) / mass
             edges = [max(own, _going_on(side)) for own, side in zip(edges, (heights, heights[::-1]))]
         found.append((edges[0], edges[1]))
@@ -224,12 +224,15 @@ def _edges(arithmetic: Any, values: Any, axis: int, masses: list[Any]) -> list[t
 def _going_on(heights: Any) -> float:
     """Four times what lies before the first of some values, if their logarithm goes on to bend over blocks as over the first three.
 
-    Of a normal law, as the tails of tokens are along log u, that is what lies there.
+    Of a normal law, as the tails of tokens are along log u, that is what lies there. Nothing where the first block has fallen to
+    less than a third of the next: there single values tell.
     """
     count = max(4, len(heights) // BLOCKS)
     one, two, three = (float(np.sum(heights[k * count : (k + 1) * count])) for k in range(3))
+    if one < FALLEN * two or np.max(heights[:count]) < ROUNDED:
+        return 0.0
     if not one < two:
-        return 0.0 if np.max(heights[:count]) < ROUNDED else 1.0
+        return 1.0
     ratio = one / two * min(one * three / two**2, 1.0)
     return 4 * one * ratio / (1 - ratio)
 
