@@ -14,9 +14,9 @@ from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima import search
 from symslr.model.attention import Attention
-from symslr.model.catalogue import SpikedSLR, erf, linear, softplus
+from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softplus
 from symslr.model.symbols import a, x
-from symslr.theory import population_risk
+from symslr.theory import bayes_risk, population_risk
 
 ELU = Attention(Max(x, 0) + exp(Min(x, 0)), name="elu+1")
 RELU = Attention(1 + Max(x, 0), name="1+relu")
@@ -184,3 +184,11 @@ def test_no_least_value_beside_scales_without_a_value() -> None:
     own = Attention(log(1 + exp(x)) + exp(40 * x - 2000), name="own")
     with pytest.raises(CannotEvaluate, match="the least value is not known, as there is none at a = 16 "):
         least_risk(SpikedSLR(length=2, noise=0), own, {"nu": 6})
+
+
+def test_a_factor_without_the_variable_is_seen_by_a_scan() -> None:
+    """An integral with no parameters at all has no columns for the mesh that many places share."""
+    bayes = bayes_risk(MaxSLR(nu=2, length=3, noise=0))
+    value, place = minimise(((a - 1) ** 2 + 1) * bayes, [a])
+    assert float(value) == pytest.approx(float(evaluate(bayes)), rel=1e-10)
+    assert float(place[a]) == pytest.approx(1.0, abs=1e-4)

@@ -192,7 +192,12 @@ class LaplaceNode(SumsNode):
         return alone if shared is None else min(shared, alone, key=itemgetter(1))
 
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
-        if len(scopes) == 1 or not isinstance(context.arithmetic, Float64) or self._shared is None:
+        if (
+            len(scopes) == 1
+            or not self.parameters
+            or not isinstance(context.arithmetic, Float64)
+            or self._shared is None
+        ):
             return super().at(context, scopes)
         with np.errstate(all="ignore"):
             p = np.array([[scope[s][0] for scope in scopes] for s in self.parameters])
