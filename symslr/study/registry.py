@@ -81,11 +81,11 @@ def kind_named(name: str) -> PointKind:
     return PointKind(name, module)
 
 
-@lru_cache(maxsize=1)
 def kind_names() -> list[str]:
     """The names of all kinds, in order."""
     return sorted({*_KINDS, *_installed()})
 
 
+@lru_cache(maxsize=1)
 def _installed() -> dict[str, str]:
     return {entry.name: entry.value for entry in entry_points(group=GROUP)}
