@@ -78,6 +78,16 @@ def test_the_place_of_risks_on_other_points_is_within_its_error(scatter: float) 
     assert fall < 2 * scatter**2
 
 
+@pytest.mark.parametrize("cubic", [0.3, 3.0, 8.0])
+def test_differences_of_a_smooth_risk_that_no_points_scatter_know_their_own_error(cubic: float) -> None:
+    def risk(at: Any) -> float:
+        return 0.1 + float((at[0] - 2) ** 2 * np.exp(cubic * (at[0] - 2)))
+
+    place, off, fall = averaged([risk] * 16, np.array([2.0 + 0.03 / cubic]), 60.0)
+    assert abs(place[0] - 2) <= off[0] < 1e-5
+    assert (place[0] - 2) ** 2 <= fall + 1e-16
+
+
 def test_kinks_of_the_points_are_averaged() -> None:
     risks = _on_other_points(16, 1e-3, 0.1)
     place, off, fall = averaged(risks, np.array([0.35, 1.1]), 60.0)

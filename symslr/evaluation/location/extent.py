@@ -23,10 +23,14 @@ MOST_MOVES = 60
 
 APART = 0.05
 """Of differences on random points, relative to 1 + the size of a parameter: a selection has kinks."""
-CLOSER, WIDE = 8.0, 4.0
+CLOSER, WIDE = 64.0, 4.0
 """By so much the steps of differences become smaller, but for so many times what the place may be off."""
 NEWTON = 12
 """Steps of Newton at most, each no longer than those of the differences."""
+CLOSEST = 1e-4
+"""Steps of differences become no shorter, relative to 1 + the size of a parameter."""
+SETTLED = 1e-1
+"""A step of Newton so short, in steps of the differences, is the last one."""
 
 Valued = Callable[[Any], tuple[float, float]]
 """A place (n,) -> the risk there, and its error."""
@@ -97,11 +101,13 @@ def valley(rough: Callable[[Any], float], valued: Valued, place: Any, least: Any
 def averaged(risks: Sequence[Callable[[Any], float]], place: Any, largest: float) -> tuple[Any, Any, float]:
     """(place (n,), how far it may be off (n,), what the risk may be lower there) of the mean of risks on points of their own.
 
-    From the least place of the first one, by Newton steps of the mean. How the slopes of the risks scatter says how far off the
-    place is, by two standard errors, and what the risk may fall: half of that squared times its bend. Where the mean bends
-    nowhere, or the steps do not end, both are infinite.
+    From the least place of the first one, by Newton steps of the mean, whose differences become closer. How the slopes of the
+    risks scatter says how far off the place is, by two standard errors; to that comes what it moved by since the differences were
+    wider, as their own error goes with the square of them. What the risk may fall is half of the whole squared times its bend.
+    Where the mean bends nowhere, or the steps do not end, both are infinite.
     """
     steps, unknown = APART * (1 + np.abs(place)), np.full(len(place), np.inf)
+    before, reach, ratio = place, steps, 0.0
     for _ in range(NEWTON):
         slopes, bends = map(np.array, zip(*(_slopes_and_bends(risk, place, steps) for risk in risks)))
         if not np.all(np.isfinite(bends)):
@@ -109,16 +115,22 @@ def averaged(risks: Sequence[Callable[[Any], float]], place: Any, largest: float
         sizes, axes = np.linalg.eigh(np.mean(bends, axis=0))
         if np.min(sizes) <= 0:
             break
-        along = slopes @ axes
-        moved = axes @ (-np.mean(along, axis=0) / sizes)
-        away = 2 * np.std(along, axis=0, ddof=1) / np.sqrt(len(risks)) / sizes
-        off = steps * (np.abs(axes) @ away)
-        place = np.clip(place + steps * np.clip(moved, -1, 1), -largest, largest)
-        if np.max(np.abs(moved)) < 1:
-            closer = np.maximum(steps / CLOSER, WIDE * off)
-            if np.all(closer > steps / 2):
-                return place, off, float(np.sum(away**2 * sizes) / 2)
-            steps = np.minimum(closer, steps)
+        along = slopes @ axes / sizes
+        step = np.mean(along, axis=0)
+        away = 2 * np.std(along, axis=0, ddof=1) / np.sqrt(len(risks))
+        off, moved = steps * (np.abs(axes) @ away), -axes @ step
+        place = np.clip(place + np.clip(steps * moved, -reach, reach), -largest, largest)
+        if np.any(np.abs(step) > 1):
+            continue
+        shorter = max(1 / CLOSER, *np.maximum(WIDE * off, CLOSEST * (1 + np.abs(place))) / steps)
+        if ratio and shorter > 1 / 2:
+            if np.any(np.abs(step) > np.maximum(away, SETTLED)):
+                continue
+            by_differences = np.abs(place - before) * ratio**2 / (1 - ratio**2)
+            whole = away + np.abs(step) + np.abs(axes.T) @ (by_differences / steps)
+            return place, steps * (np.abs(axes) @ whole), float(np.sum(whole**2 * sizes) / 2)
+        ratio = min(shorter, 1 / 2)
+        before, reach, steps = place, steps, ratio * steps
     return place, unknown, np.inf
 
 

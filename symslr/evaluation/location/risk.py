@@ -198,11 +198,11 @@ def _valley(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part]
         return float(np.mean([one(vector) for one in seeds]))
 
     at, off, fall = averaged(seeds, place, LARGEST_SCALE)
-    is_sharp = np.isfinite(fall)
-    place, off = (at, off) if is_sharp else (place, risks.place_error * (1 + np.abs(place)))
+    if np.isfinite(fall):
+        return Valley(at, np.array([off, off]), fall)
     error = float(value_at(place).error) + ROUNDED
-    found = valley(mean, lambda vector: (mean(vector), error), place, off, LARGEST_SCALE)
-    return replace(found, fall=fall if is_sharp else 2 * error)
+    off = risks.place_error * (1 + np.abs(place))
+    return replace(valley(mean, lambda vector: (mean(vector), error), place, off, LARGEST_SCALE), fall=2 * error)
 
 
 def _prepared(

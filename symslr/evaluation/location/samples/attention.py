@@ -38,6 +38,8 @@ SEARCHED, FEWEST = 2**13, 2**9
 """Points while a minimum is searched: of all hidden configurations together, and of each."""
 SEARCH_GRID = 0.6
 """Step of a trapezoid rule meanwhile."""
+BLOCK = 2**14
+"""Keys that a search handles at once: 128 KiB."""
 LEAST = 1e-10
 """Relative mass of a point that is left out meanwhile."""
 
@@ -105,7 +107,7 @@ class Sampled:
         for keys, mass in every:
             kept = mass > LEAST * np.max(mass)
             found.append((self.attend.filtered(keys[kept]), mass[kept], left(keys[kept])[0]))
-        return found
+        return _in_blocks(found)
 
     @property
     def _is_alike(self) -> bool:
@@ -120,6 +122,16 @@ class Sampled:
         other = every if independent else np.einsum("lm,nmh->nlh", setting.value_matrix, every)
         count = every.shape[2]
         return ((every * mass[:, None, None]).reshape(-1, count).T @ other.reshape(-1, count)).ravel()
+
+
+def _in_blocks(parts: list[tuple[Any, ...]]) -> list[tuple[Any, Any, Any]]:
+    """Arrays of keys (n, L, p) and what belongs to them, put together until a block has ``BLOCK`` keys: short ones take as long."""
+    blocks: list[list[tuple[Any, ...]]] = [[]]
+    for part in parts:
+        if sum(keys.size for keys, *_ in blocks[-1]) >= BLOCK:
+            blocks.append([])
+        blocks[-1].append(part)
+    return [tuple(np.concatenate(arrays) for arrays in zip(*block)) for block in blocks]
 
 
 LONG = 256
