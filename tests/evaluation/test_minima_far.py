@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -12,6 +13,7 @@ from sympy import Expr, Max, Min, Rational, exp, log, oo
 
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.laplace.ridge import RidgeTable
 from symslr.evaluation.minima.far import limit_of_scale
 from symslr.evaluation.minima.series import Series
 from symslr.model.attention import Attention
@@ -224,6 +226,22 @@ def test_a_least_risk_below_float64_is_zero_within_its_error() -> None:
     assert not np.isfinite(float(places["a"].error))
     with pytest.raises(CannotEvaluate, match="below 1e-300"):
         least_risk(SpikedSLR(nu=9000, length=2, noise=0), erf, {}, 20)
+
+
+def test_tokens_far_from_a_ridge_are_seen_while_its_window_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With nu = 10^5 the relevant token lies 316 from the others, between which a coarse mesh saw nothing: half of the window was
+    cut off, meshes of 50 million exponentials came to no end, and nothing came in 30 s."""
+    sizes, made = [0], RidgeTable.__init__
+
+    def noted(self: RidgeTable, *args: Any) -> None:
+        made(self, *args)
+        sizes.append(self.size)
+
+    monkeypatch.setattr(RidgeTable, "__init__", noted)
+    value, _ = least_risk(SpikedSLR(nu=100000, length=3, noise=0), softmax1, {})
+    assert float(value) == 0.0
+    assert 0.0 < float(value.error) < 1e-300
+    assert 1e5 < max(sizes) < 5e6
 
 
 def test_a_function_that_vanishes_far_out_has_its_minimum() -> None:

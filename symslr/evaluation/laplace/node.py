@@ -146,7 +146,7 @@ class LaplaceNode(SumsNode):
                     refusal = beside(refusal, reason) if isinstance(reason, TooDear) else beside(reason, refusal)
                 continue
             found = [min(two, key=itemgetter(1)) for two in zip(found, other)] if found else other
-            if all(error <= most * abs(value) for value, error in found):
+            if all(error <= max(most * abs(value), FLOAT.tiny) for value, error in found):
                 break
         if refusal is not None and not found:
             raise refusal

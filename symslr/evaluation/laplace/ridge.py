@@ -36,6 +36,8 @@ FINEST = 1e-12
 """Relative error aimed at, at best: below it the rounding of x - y decides."""
 LAYOUTS, LOOKS = 7, 24
 """Values of y at which the others' windows are looked for, and of either axis by which all are found."""
+FINEST_LOOK, ALIKE = 8.0, 1.0
+"""The finest level of the token meshes meanwhile: coarser ones do where a finer one changes no logarithm by so much."""
 FIRST_STEPS, FIRST_LEVEL = 32, 2.0
 """Steps of y, and the level of the token meshes, to begin with. No power of the last change is claimed, as a step of a weight
 where hardly a largest token lies is hidden by all that lies elsewhere: 1 + tanh(117 x/5) at L = 32, nu = 326.4 was off by 39
@@ -156,13 +158,25 @@ class RidgeSums(FloatSums):
         bent = SinhMap(low, high, (middle,), (1.0 / rate,)) if low < middle < high else SinhMap(low, high)
         first = [bent.ends, *([] if self.way.is_last else [self._begun(own)])]
 
-        def look(nodes: list[Any]) -> tuple[Any, None]:
-            table = RidgeTable(self, [bent.places(nodes[0]), *nodes[1:]], FIRST_LEVEL - 1.0)
+        def seen(nodes: list[Any], level: float) -> tuple[Any, Any]:
+            """Logarithms of all terms, and which of them count."""
+            table = RidgeTable(self, [bent.places(nodes[0]), *nodes[1:]], level)
             sizes = np.array(table.family.logs(table.grid, table.moments))[:, 0]
             tops = np.fmax.reduce(sizes, axis=tuple(range(1, sizes.ndim)), keepdims=True)
             if not np.any(np.isfinite(tops)):
                 raise CannotEvaluate(VANISHES)
-            return np.any(sizes > tops - self.family.depth, axis=0), None
+            return sizes, sizes > tops - self.family.depth
+
+        # tokens far from y stand between the nodes of a coarse mesh that crowd at y
+        few, level = [np.linspace(*ends, LAYOUTS) for ends in first], FIRST_LEVEL - 1.0
+        while level < FINEST_LOOK:
+            (sizes, counts), (finer, _) = seen(few, level), seen(few, level + 1.0)
+            if np.all(np.abs(finer - sizes)[counts] < ALIKE):
+                break
+            level += 1.0
+
+        def look(nodes: list[Any]) -> tuple[Any, None]:
+            return np.any(seen(nodes, level)[1], axis=0), None
 
         (along_w, *others), _ = zoomed(look, first, LOOKS)
         low, high = bent.places(np.array(along_w)).tolist()

@@ -26,6 +26,8 @@ STALLED, ROUNDINGS = 0.5, 100.0
 BLOCKS, FALLEN, ROUNDED = 16, 0.3, 1e-9
 """Parts of an axis, of which the outermost say how the integrand falls, if they fall slowly; and the part of an integral below
 which values need not fall."""
+LOWEST = -800.0
+"""An integral whose logarithm is smaller is 0 in float64: the smallest number has -745."""
 WIDENINGS = 3
 """Of the windows, where they end too early."""
 WIDER = 1.0
@@ -141,6 +143,7 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
                 is_last = True  # with the digits that are there
         values, tolerance = table.values[:, 0], seen.tolerance
         masses = arithmetic.masses(values)
+        is_last = is_last or _is_below_floats(sums, masses, outer.steps)
         along = [_axis_errors(arithmetic, values, n, masses, smooth=sums.is_smooth(n)) for n in axes]
         errors = [list(own) for own in zip(*along)] if along else [[] for _ in masses]
         edges = [_edges(arithmetic, values, n, masses) for n in axes]
@@ -171,6 +174,13 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
         scale = 1.0 if sums.shifts is None else float(np.exp(sums.shifts[n]))
         found.append(arithmetic.pair(np.sum(own), missed, np.prod(outer.steps) * scale))
     return found
+
+
+def _is_below_floats(sums: Sums, masses: list[Any], steps: list[Any]) -> bool:
+    """Whether every integral is 0 as float64 names numbers, by a margin that no finer mesh makes up."""
+    if sums.arithmetic != FLOAT or sums.shifts is None or not all(mass > 0 for mass in masses):
+        return False
+    return bool(np.max(np.log(masses) + sums.shifts) + np.sum(np.log(steps)) < LOWEST)
 
 
 def _resolved(sums: Sums, level: float) -> Resolved:

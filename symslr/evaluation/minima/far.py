@@ -282,7 +282,8 @@ def _by_series(
     def nearer(size: float) -> Answers:
         found = compute(task, {**others, far.symbol: far.nearer(float(size))}, each, True)
         risks.append(float(found[RISK].value))
-        if len(risks) > 1 and risks[-1] < risks[-2] * (far.sizes[0] / far.sizes[1]) ** STEEPEST:
+        before = risks[-2] if len(risks) > 1 else far.sizes[0] ** -float(STEEPEST)
+        if risks[-1] < before * (far.sizes[0] / far.sizes[1]) ** STEEPEST:
             raise CannotEvaluate(f"the risk falls faster than powers of {far.name} do")
         return found
 

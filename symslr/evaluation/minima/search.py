@@ -218,6 +218,9 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     points = distinct(np.concatenate([scan(*interval, POINTS[1]), far_points(objective, *interval)]))
     values = _told_apart(rough, fine, points)
     all_looked_at(fine, [[x] for x in points], values)
+    vanished = _vanished(rough, [interval])
+    if vanished is not None:
+        return vanished
     points, values = _to_the_edge(rough, points, values)
     found: list[tuple[float, list[float] | Limit]] = []
     for end in (0, -1):
