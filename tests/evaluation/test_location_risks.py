@@ -305,3 +305,9 @@ def test_an_attention_that_is_not_nothing_at_the_scale_zero() -> None:
     task = LocationTask(strength=2, location="subset(2)", length=4, noise=0)
     found = risk_value(task, Attention(exp(x), normaliser=None, name="own"), 0)
     assert abs(float(found.value) - 0.25) <= float(found.error) < 1e-12
+
+
+@pytest.mark.parametrize(("kernel", "place"), [(1 + x**2, 1.4587), (exp(-x), -(2**0.5))])
+def test_of_an_even_kernel_the_positive_scale_is_told(kernel: Expr, place: float) -> None:
+    _, places = least_value(LocationTask(prior=l, length=5, noise=0, strength=2), Attention(kernel))
+    assert float(places["a"]) == pytest.approx(place, abs=2e-3)
