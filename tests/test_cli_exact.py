@@ -98,6 +98,13 @@ def test_a_false_closed_form_of_an_own_attention_does_not_leave_the_house(capsys
     assert "a fault of symslr" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("kernel", "exact"), [("x + x**3", "1/2"), ("x**2 + x**4", "13/22")])
+def test_a_closed_form_that_is_only_approached_at_scale_zero(capsys, kernel, exact) -> None:
+    """The risk at 0 itself is 1, as the kernel vanishes there: that was held against the closed form."""
+    found = answer(capsys, "risk", "--kernel", kernel, "--normalise", "none", "--length", "2", "--nu", "2")
+    assert (found["exact"], found["best"]["a"]["value"]) == (exact, "0.0")  # type: ignore[index]
+
+
 @pytest.mark.parametrize("kernel", ["exp(x)", "exp(2*x)", "exp(x/2)"])
 def test_closed_forms_are_held_against_evaluations_as_they_are(capsys, tmp_path, kernel) -> None:
     """Not as the nearest floats, which are an ulp apart where the evaluation is off by less: it is no fault then."""

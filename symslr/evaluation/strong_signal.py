@@ -127,11 +127,16 @@ def _risk(expr: Expr) -> tuple[Expr, SequenceLaw, Any] | None:
 
 
 def _of_any_length(law: SequenceLaw) -> SequenceLaw:
-    """A selection among a number of tokens as one among L, which the rules expand far more quickly; others as they are."""
+    """A law among a number of tokens as one among L, where the rules need it; others as they are.
+
+    They expand a selection far more quickly, and leave out the weights of third tokens, of which two tokens have none.
+    """
     kernel = law.posterior_kernel
-    if not (law.is_selection and law.length.is_Integer and kernel is not None):
+    if kernel is None or not (law.length.is_Integer if law.is_selection else law.length == 2):
         return law
-    weight = L * kernel.subs(x, chi[epsilon]) / Sum(kernel.subs(x, chi[l]), (l, 1, L))
+    weight = law.weight
+    if law.is_selection:
+        weight = L * kernel.subs(x, chi[epsilon]) / Sum(kernel.subs(x, chi[l]), (l, 1, L))
     opened = SequenceLaw(weight, L, law.base)
     return opened if opened.subs(L, law.length) == law else law
 

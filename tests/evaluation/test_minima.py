@@ -8,7 +8,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import erfc
-from sympy import Abs, Max, Min, Rational, Symbol, exp, log
+from sympy import Abs, Max, Min, Rational, Symbol, exp, log, sin
 
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
@@ -192,3 +192,13 @@ def test_a_factor_without_the_variable_is_seen_by_a_scan() -> None:
     value, place = minimise(((a - 1) ** 2 + 1) * bayes, [a])
     assert float(value) == pytest.approx(float(evaluate(bayes)), rel=1e-10)
     assert float(place[a]) == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("digits", [None, 4])
+@pytest.mark.parametrize("kernel", [sin(x), x * exp(-(x**2)), x / (1 + x**2)])
+def test_a_risk_that_falls_to_its_limit_at_zero(kernel, digits) -> None:
+    """Near 0 the kernel is x, of which the risk is 1 - nu/(L + nu); it rises as a^4, so that Newton steps ended beside 0."""
+    attention = Attention(kernel, None, name="odd")
+    value, places = least_risk(SpikedSLR(), attention, {"L": 3, "nu": Rational(1, 3), "Delta": 0}, digits)
+    assert abs(float(value.value) - 0.9) <= float(value.error) < 1e-11
+    assert abs(float(places["a"].value)) <= float(places["a"].error)

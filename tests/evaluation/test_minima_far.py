@@ -247,3 +247,12 @@ def test_tokens_far_from_a_ridge_are_seen_while_its_window_is_looked_for(monkeyp
 def test_a_function_that_vanishes_far_out_has_its_minimum() -> None:
     value, _ = minimise(a * exp(-(a**2)) + c**2, [a, c])
     assert float(value) == pytest.approx(-float(exp(-Rational(1, 2)) / 2**0.5), rel=1e-10)
+
+
+@pytest.mark.parametrize("normaliser", ["sum", None])
+@pytest.mark.parametrize("digits", [None, 3])
+def test_values_that_approach_theirs_as_the_inverse_of_a_logarithm_are_no_series(normaliser, digits) -> None:
+    """The risk of log(1 + a^2 x^2) is least near a = 1e5 and tends to 0.9: a series had 0.8992 +- 1e-4, at infinity."""
+    attention = Attention(log(1 + x**2), normaliser, name="logarithm")
+    with pytest.raises(CannotEvaluate, match="tends to nothing that is seen"):
+        least_risk(SpikedSLR(), attention, {"L": 10, "nu": Rational(1, 4), "Delta": 0}, digits)

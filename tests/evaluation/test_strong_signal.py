@@ -121,3 +121,13 @@ def test_no_proof_is_claimed_where_there_is_none() -> None:
     assert evaluate(bayes_risk(MAX), {"L": 3, "nu": 2000}, digits=15).kind is Kind.ESTIMATED
     with pytest.raises(CannotEvaluate):
         evaluate(bayes_risk(MAX), {"L": 3, "nu": 10**6}, digits=15, backend="arb")
+
+
+def test_two_tokens_have_no_third_whose_weight_is_left_out() -> None:
+    """E[1/(1 + e^D)], D ~ N(nu, 2 nu): a rule found nothing to rewrite at L = 2, and no mesh reaches so far."""
+    found = evaluate(bayes_risk(SpikedSLR(length=2, noise=0)), {"nu": 10**6}, digits=15)
+    with mpmath.workdps(40):
+        nu = mpmath.mpf(10) ** 6
+        terms = mpmath.quad(lambda t: mpmath.exp(-(t**2) / (4 * nu)) / (2 * mpmath.cosh(t / 2)), [-200, 0, 200])
+        expected = mpmath.exp(-nu / 4) * terms / mpmath.sqrt(4 * mpmath.pi * nu)
+        assert abs(found.value - expected) <= found.error < expected * mpmath.mpf(10) ** -14

@@ -121,21 +121,41 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]]) -> Lea
 
 
 def _or_zero(objective: Objective, intervals: list[tuple[float, float]], found: Least) -> Least:
-    """The value at 0 where that is lower than one found beside it, as where a kink lies at 0: no steps from beside it end there."""
+    """The value at 0 where that is lower than one found beside it, as where a kink lies at 0: no steps from beside it end there.
+
+    Else what the function tends to at 0, where it falls on towards it.
+    """
     at = found[2][0][0]
-    if len(intervals) > 1 or not (0 < abs(at) < SCALES[0] and intervals[0][0] < 0 < intervals[0][1]):
+    if len(intervals) > 1 or not (0 < abs(at) < SCALES[0] and intervals[0][0] <= 0 <= intervals[0][1]):
         return found
     zero = objective.context.arithmetic.number(0)
     try:
         value, error = objective.pair([zero])
-        if not value + error < found[0] - found[1]:
-            return found
-        beside = [objective.pair([side * at / 2]) for side in (-1, 1)]
+        is_lower = value + error < found[0] - found[1] and 0 not in intervals[0]
+        beside = [objective.pair([side * at / 2]) for side in (-1, 1)] if is_lower else []
     except (CannotEvaluate, ArithmeticError):
-        return found
+        is_lower = False
+    if not is_lower:
+        return _towards_zero(objective, found)
     if all(own - doubt > value + error for own, doubt in beside):
         return value, error, [(zero, abs(at) / 2)]
     return bracketed(objective, 0.0)
+
+
+def _towards_zero(objective: Objective, found: Least) -> Least:
+    """The limit at 0 where the function is no higher nearer to it, as of sin(a x): at 0 itself the kernel vanishes.
+
+    Such a limit is flat to the fourth order, and Newton steps towards it end early.
+    """
+    value, error, ((at, doubt),) = found
+    fine = objective.rough(FINE)
+    if abs(at) <= doubt or fine.known([at / 4])[0] > value + error:
+        return found
+    try:
+        nearer = limit(fine, float(at), 0.5)
+    except CannotEvaluate:
+        return value, error, [(at, max(doubt, abs(at)))]
+    return found if nearer.is_attained or nearer.level else _taken(objective, nearer)
 
 
 def _lowest_seen(objective: Objective, intervals: list[tuple[float, float]]) -> tuple[float, list[float]]:

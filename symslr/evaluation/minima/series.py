@@ -31,6 +31,9 @@ USEFUL = 1e-4
 """Relative error above which there is no series: the values do not follow one."""
 REMAINS = 10.0
 """The change before the last one, in units of the least error claimed: a fifth term at a ratio of 1.75 leaves a sixteenth of it."""
+STEADY, SEEN = 0.9, 10.0
+"""Part of the distance between the ratio of two changes and the one of a series that the next ratio keeps where they follow none,
+and the errors of a value that a change spans at least for that to be told."""
 BETWEEN = np.linspace(0.0, 1.0, 4001)
 """Fractions of the inverse at which a series is looked at; its lowest point is refined by a parabola."""
 
@@ -114,6 +117,18 @@ class Series:
         amplified = np.sum(np.abs(np.vander([h], len(self.values)) @ self._inverse)) * self.error
         return float(max(abs(last - before), abs(before - earlier) / REMAINS) + amplified)
 
+    @property
+    def is_slower(self) -> bool:
+        """Whether the last values change by more than a series in the variable does, as with the inverse of a logarithm.
+
+        The ratio of two changes tends to the inverse factor, or a power of it, as fast as the variable vanishes.
+        """
+        first, second, last = np.diff(self.values[-4:])
+        if min(abs(first), abs(second), abs(last)) <= SEEN * self.error or not first * second > 0 < second * last:
+            return False
+        usual = min(self.factor, 1.0 / self.factor)
+        return bool(last / second - usual >= STEADY * (second / first - usual) > 0)
+
     def lowest(self, rounding: float) -> float:
         """Where on [0, 1] it is lowest; 0 where that is no lower than its end by more than a rounding."""
         heights = self(BETWEEN)
@@ -178,7 +193,7 @@ def limit(
             place = start * inverse ** (-1 if factor > 1 else 1)
             doubt = (abs(own.before.lowest(0.0) - inverse) / inverse + float(BETWEEN[1])) * abs(place)
         best = Limit(float(own(inverse)), own.doubt(inverse), place, level, doubt)
-        return best, best.value, best.error
+        return best, best.value, np.inf if own.is_slower else best.error
 
     try:
         return settled((start * factor**k for k in range(span + 1)), at, fit, enough, useful)
