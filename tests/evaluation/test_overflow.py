@@ -27,10 +27,12 @@ from sympy import (
 )
 
 from benchmarks.weights import mean_of
-from symslr.evaluation import CannotEvaluate, evaluate
+from symslr.evaluation import CannotEvaluate, evaluate, least_risk
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.scan import scan
 from symslr.expression.expectation import ScalarExpectation
+from symslr.model.attention import Attention
+from symslr.model.catalogue import SpikedSLR
 from symslr.model.scalar_law import ScalarLaw, normal, student
 from symslr.model.symbols import a, x
 
@@ -119,3 +121,14 @@ def test_logarithms_of_functions(function: Expr) -> None:
         exact = function.subs(x, place).evalf(30)
         assert sign == (1 if exact > 0 else -1)
         assert abs(log - np.log(float(abs(exact)))) < 1e-12
+
+
+def test_exponentials_whose_product_is_a_number_are_multiplied_as_one() -> None:
+    """E e^(-600 (a x - 1)^2) is e^(-600) e^(+600 ...): no scale of the search had a value."""
+    attention = Attention(exp(-600 * (x - 1) ** 2), normaliser=None)
+    value, places = least_risk(SpikedSLR(nu=7, length=10, noise=0), attention, {})
+    scale, nodes = float(places["a"]), np.arange(-12.0, 16.0, 1e-4)
+    density = np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi) * 1e-4
+    relevant, other = np.exp(-600 * (scale * (nodes + np.sqrt(7)) - 1) ** 2), np.exp(-600 * (scale * nodes - 1) ** 2)
+    expected = 1 - (density @ relevant) ** 2 / (density @ relevant**2 + 9 * (density @ other**2))
+    assert abs(float(value) - expected) <= float(value.error) + 1e-12

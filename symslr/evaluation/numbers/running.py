@@ -6,11 +6,11 @@ not evaluated, so that (L - 1) E[...] is 0 at L = 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import mpmath
-from sympy import Add, Dummy, Expr, Mul, Pow, Symbol, log
+from sympy import Add, Dummy, Expr, Mul, Pow, Symbol, exp, log
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
@@ -72,13 +72,22 @@ def compiled_formula(expr: Expr) -> Formula:
     if isinstance(expr, Add):
         return _sum([compiled_formula(arg) for arg in expr.args])
     if isinstance(expr, Mul):
-        cheap_first = sorted(expr.args, key=lambda arg: any(isinstance(s, Dummy) for s in arg.free_symbols))
+        factors = _with_one_exponential(expr.args)
+        cheap_first = sorted(factors, key=lambda arg: any(isinstance(s, Dummy) for s in arg.free_symbols))
         return _product([compiled_formula(arg) for arg in cheap_first])
     if isinstance(expr, Pow) and expr.exp.is_Integer:
         return _integer_power(compiled_formula(expr.base), int(expr.exp))
     if isinstance(expr, Pow) and expr.exp.is_Rational:
         return _function(lambda base: base**expr.exp, [compiled_formula(expr.base)])
     return _function(expr.func, [compiled_formula(arg) for arg in expr.args])
+
+
+def _with_one_exponential(factors: Sequence[Expr]) -> list[Expr]:
+    """The factors with all exponentials as one: e^800 e^(-801) is a number of float64, and e^800 is not."""
+    exponents = [factor.exp for factor in factors if isinstance(factor, exp)]
+    if len(exponents) < 2:
+        return list(factors)
+    return [*(factor for factor in factors if not isinstance(factor, exp)), exp(Add(*exponents))]
 
 
 def _constant(expr: Expr) -> Formula:
