@@ -124,14 +124,14 @@ class Sampled:
         return ((every * mass[:, None, None]).reshape(-1, count).T @ other.reshape(-1, count)).ravel()
 
 
-def _in_blocks(parts: list[tuple[Any, ...]]) -> list[tuple[Any, Any, Any]]:
+def _in_blocks(parts: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:
     """Arrays of keys (n, L, p) and what belongs to them, put together until a block has ``BLOCK`` keys: short ones take as long."""
-    blocks: list[list[tuple[Any, ...]]] = [[]]
+    blocks: list[list[tuple[Any, Any, Any]]] = [[]]
     for part in parts:
         if sum(keys.size for keys, *_ in blocks[-1]) >= BLOCK:
             blocks.append([])
         blocks[-1].append(part)
-    return [tuple(np.concatenate(arrays) for arrays in zip(*block)) for block in blocks]
+    return [(np.concatenate(k), np.concatenate(m), np.concatenate(r)) for k, m, r in (zip(*block) for block in blocks)]
 
 
 LONG = 256
