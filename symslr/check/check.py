@@ -45,7 +45,7 @@ brute force. A chain with rules of its author's is compared at all points: nothi
 FAR_SHARE = 0.1
 """Of the time that a check took, what it may take besides for points far from 1."""
 
-FAR_SECONDS = 0.25
+FAR_SECONDS = 0.2
 """This much it may always take."""
 
 Progress = Callable[[int, str], None]
@@ -317,12 +317,13 @@ class _Reach:
         if self._left <= 0:
             return []
         made: list[Comparison] = []
-        began = time.process_time()
+        now = time.process_time()
         for point in self._points():
             made += _compared(sides, [point], self._routes, step, before)
-            if _is_false(before) or _is_false(made) or time.process_time() - began >= self._left:
+            took, now = time.process_time() - now, time.process_time()
+            self._left -= took
+            if _is_false(before) or _is_false(made) or self._left < took:  # another one takes as long
                 break
-        self._left -= time.process_time() - began
         return made
 
     def _points(self) -> Iterator[Point]:
