@@ -138,7 +138,9 @@ class Scan:
                 slab.append(largest)
             rows = np.maximum(rows, highest)
         negligible = np.max(rows) * self.arithmetic.exact(10) ** -(2 * self.digits + 20)
-        scale = np.where(rows > negligible, rows, np.inf)
+        least = np.finfo(self.arithmetic.dtype).tiny * self.arithmetic.exact(10) ** (self.digits + 5)
+        # down to the cutoff floats have few digits, or none, of one that is smaller
+        scale = np.where((rows > negligible) & (np.max(rows) > least), rows, np.inf)
         result = []
         for i, places in enumerate(points):
             if len(slabs[i]) == 1:

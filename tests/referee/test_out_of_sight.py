@@ -45,5 +45,12 @@ def test_what_does_not_fall_as_far_as_one_looks_has_no_number(integral: Integral
         referee(integral, {"p": float(power)}, digits)
 
 
+def test_an_integrand_of_few_digits() -> None:
+    """Of 5e-324 floats have one bit: 2.4e-324 +- 1.4e-325 stood for 7.5e-324."""
+    found = referee(ScalarExpectation(exp(a + x), x, STANDARD_NORMAL), {"a": -745}, 20)
+    with mp.workdps(40):
+        assert abs(found.value - mp.exp(-744.5)) <= found.error < mpf(10) ** -330
+
+
 def test_an_integrand_that_is_0_has_the_integral_0() -> None:
     assert referee(Integral(Heaviside(a - 3) * exp(-u), (u, 0, oo)), {"a": 2}, 20).value == 0
