@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -20,7 +20,7 @@ from symslr.cache.results import Cache, key_of
 from symslr.check.branches import branch_points
 from symslr.check.compare import compare
 from symslr.check.conclude import concluded
-from symslr.check.points import FLOAT_DIGITS, LONG, Point, cheap_points, long_points, points, restrictions
+from symslr.check.points import FLOAT_DIGITS, LONG, Point, cheap_points, far_points, long_points, points, restrictions
 from symslr.check.remainders import remainder_tested
 from symslr.check.replay import citations, own_rules, replay, unclear
 from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
@@ -41,6 +41,12 @@ MOST_TELLING = 2
 MORE = 1
 """Points at which a step is compared beyond those that make it true, in a chain of symslr's rules, which its tests hold against
 brute force. A chain with rules of its author's is compared at all points: nothing else has tried them where signals are weak."""
+
+FAR_SHARE = 0.1
+"""Of the time that a check took, what it may take besides for points far from 1."""
+
+FAR_SECONDS = 0.2
+"""This much it may always take."""
 
 Progress = Callable[[int, str], None]
 
@@ -222,11 +228,15 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     for i, step in enumerate(item.steps):
         if all(map(is_closed, (step.before, step.after, step.remainder))):
             made[i] += _compared((step.before, step.after), cheap, routes, step, made[i])
+    reach = _Reach(far_points(item), routes, time.process_time() - began, len(item.steps) + len(item.claims))
+    for i, step in enumerate(item.steps):
+        if not forged[i]:
+            made[i] += reach.compared((step.before, step.after), step, made[i])
     steps = tuple(
         StepCheck(step.rule.name, Verdict.FALSE, reason=reason) if reason else _step(step, found, item, lacking)
         for step, found, lacking, reason in zip(item.steps, made, missing, forged)
     )
-    claims = tuple(_claim(item, claim, (first, rest, cheap), routes) for claim in item.claims)
+    claims = tuple(_claim(item, claim, (first, rest, cheap), routes, reach) for claim in item.claims)
     took = time.process_time() - began
     if changed := touched(before):
         start = StepCheck("start", Verdict.FALSE, reason=f"its rules change {', '.join(changed[:3])} while they run")
@@ -286,6 +296,44 @@ def _compared(
     return made
 
 
+class _Reach:
+    """Comparisons far from 1, within a share of the time that the other ones took; what is not reached is not compared.
+
+    Args:
+        where: ``far_points``, which are drawn as they are needed.
+        took: processor time of the other comparisons.
+        pairs: how many steps and claims share the time.
+    """
+
+    def __init__(self, where: Iterator[Point], routes: Routes, took: float, pairs: int) -> None:
+        self._waiting, self._routes = where, routes
+        self._drawn: list[Point] = []
+        self._part = max(FAR_SECONDS, FAR_SHARE * took) / max(pairs, 1)
+        self._left = 0.0
+
+    def compared(self, sides: tuple[Expr, Expr], step: Step | None, before: list[Comparison]) -> list[Comparison]:
+        """Of one step or claim, point by point, until one is false; the time that it leaves is the next one's."""
+        self._left += self._part
+        if self._left <= 0:
+            return []
+        made: list[Comparison] = []
+        now = time.process_time()
+        for point in self._points():
+            made += _compared(sides, [point], self._routes, step, before)
+            took, now = time.process_time() - now, time.process_time()
+            self._left -= took
+            if _is_false(before) or _is_false(made) or self._left < took:  # another one takes as long
+                break
+        return made
+
+    def _points(self) -> Iterator[Point]:
+        """The points that are there, then new ones."""
+        yield from self._drawn
+        for point in self._waiting:
+            self._drawn.append(point)
+            yield point
+
+
 def _remainder(step: Step, item: Derivation, where: Iterable[Point], routes: Routes, made: list[Comparison]) -> str:
     """Looks at the order of a remainder, adds what was compared, and says what keeps it from being a bound."""
     if step.remainder == S.Zero or _is_false(made):
@@ -296,7 +344,7 @@ def _remainder(step: Step, item: Derivation, where: Iterable[Point], routes: Rou
 
 
 def _claim(
-    item: Derivation, claim: Claim, where: tuple[list[Point], list[Point], list[Point]], routes: Routes
+    item: Derivation, claim: Claim, where: tuple[list[Point], list[Point], list[Point]], routes: Routes, reach: _Reach
 ) -> StepCheck:
     """The result against the formula of a source. One expression is no comparison: nothing was computed."""
     sides = (item.result, claim.formula)
@@ -315,6 +363,7 @@ def _claim(
         made += compare(*sides, sharp(point), routes)
     if all(map(is_closed, sides)):
         made += _compared(sides, cheap, routes, None, made)
+    made += reach.compared(sides, None, made)
     found = replace(concluded(claim.source, made, sides, item), symbolic=_symbolic(item.result - claim.formula))
     if found.verdict is Verdict.FALSE:
         found = replace(found, sides=(as_text(item.result), as_text(claim.formula)))

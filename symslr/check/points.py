@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from math import isqrt
 from typing import Any
 
 from sympy import Basic, Expr, Float, Integer, Integral, Rational, S, Symbol, srepr
@@ -121,6 +122,9 @@ class _Kind:
         strength: nu lies between these; where the grids are largest it stays moderate.
         wide: whether other parameters may be large as well.
         edge: whether nonnegative parameters are 0 and the other ones small.
+        mirrored: whether the signs of real parameters are turned round.
+        moves: name -> 1 for a parameter that is large, or near the upper end of its range, -1 for one that is small.
+        decades: how many powers of ten these lie away from 1, or shares of the range away from its end: at least and at most.
     """
 
     name: str
@@ -130,6 +134,9 @@ class _Kind:
     edge: bool = False
     digits: int = FLOAT_DIGITS
     patience: float = 1.0
+    mirrored: bool = False
+    moves: Mapping[str, int] = field(default_factory=dict)
+    decades: tuple[int, int] = (0, 0)
 
 
 MODERATE = (Fraction(1, 5), Fraction(5, 2))
@@ -156,6 +163,15 @@ CHEAP_KINDS = (
     _Kind("very weak signal", (6,), (Fraction(1, 10**5), Fraction(1, 10**3)), digits=FULL_DIGITS),
 )
 """Points at which closed formulas are compared besides; they cost nothing."""
+
+FAR = ((2, 2), (1, 1), (0, 0), (3, 5))
+"""Decades of the far points, the first ones first: where 10^2 to 10^3 is too far there are nearer ones, where not, farther ones."""
+
+FAR_TRIES = 16
+"""Draws for such a point: where hypotheses exclude it, by turns on the other side of 1, and ever nearer."""
+
+FAR_PATIENCE = 0.1
+"""Many of them overflow."""
 
 LENGTH_LAWS = (
     LengthLaw({1: Rational(1, 3), 2: Rational(2, 3)}),
@@ -198,7 +214,7 @@ def points(derivation: Derivation) -> list[Point]:
     Ranges of the derivation are respected, ``(low, high)`` or ``[choices]``, and so are the relations of its hypotheses. Symbols
     without a range take values by their assumptions: nu in (0.2, 2.5), (0.2, 6), once in (10, 30) and once below 0.13; other
     positive ones in (0.2, 2); nonnegative ones in (0.1, 1.6) and once 0; real ones in (-2, 2) with both signs; lengths 2, 3, one
-    in 5..9, 1.
+    in 5..9, 1. Points far from 1 are ``far_points``.
 
     Raises:
         ValueError: for a range that is neither of these, or that the symbol's assumptions exclude; and where no point is found
@@ -222,18 +238,66 @@ def cheap_points(derivation: Derivation) -> list[Point]:
     return _drawn(derivation, CHEAP_KINDS, len(KINDS))
 
 
+def far_points(derivation: Derivation) -> Iterator[Point]:
+    """Points on a logarithmic scale: one parameter large or small and the other ones moderate, then all of them, then half of them.
+
+    In each of these ways they come at 10^2 to 10^3 and at 10^-3 to 10^-2 first, then nearer, then farther, to 10^6 and 10^-6.
+    Integers go half as many decades. In a range ``(low, high)`` the decades are those of the share of it between the point and
+    its nearer end.
+    """
+    symbols = [s for s in symbols_of(derivation) if s != L and s.name != "P_L"]
+    chosen = {
+        exact(s) for s, allowed in derivation.ranges.items() if not (isinstance(allowed, tuple) and len(allowed) == 2)
+    }
+    names = [symbol.name for symbol in symbols if symbol not in chosen]
+    signs = (False, True) if any(not symbol.is_nonnegative for symbol in symbols) else (False,)
+    ways = [(name, {name: 1}) for name in names]
+    if len(names) > 1:
+        ways += [("all parameters", dict.fromkeys(names, 1))]
+        ways += [("by turns", {name: (-1) ** number for number, name in enumerate(names)})]
+    kinds = (
+        _Kind(
+            f"{what} {'large' if side > 0 else 'small'}{', other signs' if mirrored else ''}",
+            (2,),
+            MODERATE,
+            patience=FAR_PATIENCE,
+            mirrored=mirrored,
+            moves={name: side * direction for name, direction in moves.items()},
+            decades=decades,
+        )
+        for decades in FAR
+        for mirrored in signs
+        for what, moves in ways
+        for side in (1, -1)
+    )
+    return _draws(derivation, kinds, len(KINDS) + len(CHEAP_KINDS) + 1)
+
+
 def _drawn(derivation: Derivation, kinds: tuple[_Kind, ...], first: int) -> list[Point]:
+    result = list(_draws(derivation, kinds, first))
+    if not result and first == 0:
+        told = "; ".join(hypothesis.text for hypothesis in derivation.hypotheses)
+        raise ValueError(f"found no point that the hypotheses admit ({told}); expected some")
+    return result
+
+
+def _draws(derivation: Derivation, kinds: Iterable[_Kind], first: int) -> Iterator[Point]:
     symbols = symbols_of(derivation)
     ranges = {exact(symbol): value for symbol, value in derivation.ranges.items()}
     conditions = [hypothesis.condition for hypothesis in derivation.hypotheses if hypothesis.condition != S.true]
-    result: list[Point] = []
+    seen: list[Mapping[str, Any]] = []
     open_choices = formulas(derivation)
     for number, kind in enumerate(kinds, first):
-        for attempt in range(TRIES if conditions else 1):
+        for attempt in range((FAR_TRIES if kind.moves else TRIES) if conditions else 1):
             values: dict[str, Any] = {}
             for symbol in symbols:
                 rng = _generator(symbol, number, attempt)
-                if symbol in ranges:
+                if symbol.name in kind.moves:
+                    side = kind.moves[symbol.name] * (-1) ** attempt
+                    sign = _generator(symbol, -1, 0).choice((-1, 1)) * (-1 if kind.mirrored else 1)
+                    near = max(rng.randint(*kind.decades) - attempt // 4, 0)
+                    values[symbol.name] = _far(symbol, ranges.get(symbol), rng, near, side, sign)
+                elif symbol in ranges:
                     values[symbol.name] = _within(symbol, ranges[symbol], rng, number + attempt)
                 elif symbol.name == "P_L":
                     values[symbol.name] = LENGTH_LAWS[(number + attempt) % len(LENGTH_LAWS)]
@@ -244,15 +308,12 @@ def _drawn(derivation: Derivation, kinds: tuple[_Kind, ...], first: int) -> list
             functions = {name: choices[number % len(choices)] for name, choices in open_choices.items()}
             point = Point(kind.name, values, _digits(kind, values), kind.patience, functions)
             if all(admits(condition, symbols, point) for condition in conditions):
-                if all(point.values != other.values for other in result):
-                    result.append(point)
+                if point.values not in seen:
+                    seen.append(point.values)
+                    yield point
                 break
         if not symbols:
             break
-    if not result and first == 0:
-        told = "; ".join(hypothesis.text for hypothesis in derivation.hypotheses)
-        raise ValueError(f"found no point that the hypotheses admit ({told}); expected some")
-    return result
 
 
 def _generator(symbol: Symbol, number: int, attempt: int) -> random.Random:
@@ -352,6 +413,18 @@ def _default(symbol: Symbol, kind: _Kind, rng: random.Random, sign: int, stretch
             Fraction(0) if kind.edge else _between(rng, Fraction(1, 10), 3 if kind.wide else Fraction(8, 5)) * stretch
         )
     return sign * (_between(rng, *WEAK) if kind.edge else _between(rng, Fraction(1, 5), 2)) * stretch
+
+
+def _far(symbol: Symbol, allowed: object, rng: random.Random, decades: int, side: int, sign: int) -> Any:
+    """A value so many decades above or below 1, or that share of a range away from its upper or lower end."""
+    size = _between(rng, 1, 10) * Fraction(10) ** (decades if side > 0 and allowed is None else -decades - 1)
+    if isinstance(allowed, tuple) and len(allowed) == 2:
+        low, high = (_fraction(exact(end)) for end in allowed)
+        value = high - (high - low) * size if side > 0 else low + (high - low) * size
+        return _checked(symbol, Fraction(round(value)) if symbol.is_integer else value)
+    if symbol.is_integer:
+        return (1 if symbol.is_nonnegative else sign) * max(isqrt(int(size)), 1)
+    return size if symbol.is_nonnegative else sign * size
 
 
 def _between(rng: random.Random, low: Fraction | int, high: Fraction | int) -> Fraction:

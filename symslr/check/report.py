@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 
 from mpmath import mpf, nstr
 
@@ -88,6 +89,10 @@ def _decimal(number: mpf | None, digits: int) -> str | None:
     return None if number is None else nstr(number, digits)
 
 
+def _as_decimals(covered: dict[str, tuple[Fraction, Fraction]]) -> dict[str, list[str]]:
+    return {name: [f"{float(end):.3g}" for end in ends] for name, ends in covered.items()}
+
+
 @dataclass(frozen=True)
 class StepCheck:
     """One step, one claim, or the start of a chain.
@@ -131,6 +136,15 @@ class StepCheck:
         return tuple(sorted({length for c in self.effective for length in c.lengths}))
 
     @property
+    def covered(self) -> dict[str, tuple[Fraction, Fraction]]:
+        """The least and the largest value of every parameter but the length at the effective comparisons."""
+        seen: dict[str, list[Fraction]] = {}
+        for name, value in (pair for c in self.effective for pair in c.values):
+            if name not in ("L", "P_L"):
+                seen.setdefault(name, []).append(Fraction(value))
+        return {name: (min(values), max(values)) for name, values in seen.items()}
+
+    @property
     def _exact(self) -> list[Comparison]:
         return [c for c in self.effective if c.z is None and c.remainder is None and c.verdict is Verdict.TRUE]
 
@@ -142,6 +156,7 @@ class StepCheck:
             "digits": self.digits,
             "sampled_digits": self.sampled_digits,
             "lengths": list(self.lengths),
+            "covered": _as_decimals(self.covered),
             "reason": self.reason,
             "symbolic": self.symbolic,
             "sides": None if self.sides is None else list(self.sides),
@@ -184,6 +199,15 @@ class DerivationCheck:
         silent = not self.steps and not self.claims
         return Verdict.UNKNOWN if Verdict.UNKNOWN in found or silent else Verdict.TRUE
 
+    @property
+    def covered(self) -> dict[str, tuple[Fraction, Fraction]]:
+        """For every parameter the interval over which each step and claim with numbers was compared, from end to end."""
+        parts = [part.covered for part in (*self.steps, *self.claims) if part.covered]
+        names = {name for part in parts for name in part}
+        ends = {name: [part[name] for part in parts if name in part] for name in sorted(names)}
+        common = {name: (max(low for low, _ in each), min(high for _, high in each)) for name, each in ends.items()}
+        return {name: (low, high) for name, (low, high) in common.items() if low < high}
+
     def as_json(self) -> dict[str, object]:
         return {
             "name": self.name,
@@ -192,6 +216,7 @@ class DerivationCheck:
             "steps": [{"step": i, **step.as_json()} for i, step in enumerate(self.steps, 1)],
             "claims": [claim.as_json() for claim in self.claims],
             "only_for": list(self.restrictions),
+            "covered": _as_decimals(self.covered),
             "own_rules": list(self.own_rules),
             "seconds": round(self.seconds, 2),
         }
@@ -254,6 +279,9 @@ class CheckReport:
                 f"{item.verdict:8} {item.name}: {len(item.steps)} step{'s' * (len(item.steps) != 1)}, "
                 f"{effective} of {made} comparisons effective{_agreement(item)}"
             )
+            if item.covered:
+                ends = (f"{name} from {low} to {high}" for name, (low, high) in _as_decimals(item.covered).items())
+                lines.append(f"         compared with {', '.join(ends)}")
             if item.restrictions:
                 lines.append(f"         compared, and so claimed, only for {'; '.join(item.restrictions)}")
             if item.own_rules:

@@ -133,13 +133,18 @@ class Fineness:
 
 @dataclass(frozen=True)
 class Stretch:
-    """The part of one piece (the ``index``-th of its axis) that carries mass, and how many nodes resolve it."""
+    """The part of one piece (the ``index``-th of its axis) that carries mass, and how many nodes resolve it.
+
+    Attributes:
+        blind: whether the integrand was 0 in floats wherever a scan looked, so that the mass, if there is any, may lie elsewhere.
+    """
 
     index: int
     map: Map
     low: float
     high: float
     count: float
+    blind: bool = False
 
     def nodes(self, piece: Piece, fineness: Fineness, axes: int) -> tuple[Array, Array]:
         """Nodes and weights of the trapezoid rule, on an array axis in front of ``axes`` others.

@@ -140,6 +140,7 @@ class Quadrature:
         began: ``time.process_time()`` at the start of this pass.
         stepped: whether a value was read whose error another pass shows; formulas have none but their rounding.
         sampler: what stands in for a grid over many tokens; None where grids alone are asked for.
+        blind: whether an integral that stands in no other was 0 in floats wherever it was looked at.
     """
 
     arithmetic: Arithmetic
@@ -164,6 +165,7 @@ class Quadrature:
     done: float = 0.0
     began: float = field(default_factory=time.process_time)
     stepped: bool = False
+    blind: bool = False
     _finer: float = 1.0
 
     def integrate(self, key: Hashable, problem: Problem) -> Array:
@@ -331,6 +333,10 @@ class Quadrature:
         # the integral around may not care: it looks where its density leaves nothing
         if not self.inside and self.arithmetic.dtype is not object and not np.all(np.isfinite(total)):
             raise NotFinite("an integrand overflows")
+        if not self.inside and any(all(s.blind for s in axis) for axis in plan):
+            self.blind = True
+            if self.arithmetic.dtype is object and not np.all(total == 0):
+                raise NotFinite("an integrand is so small that floats do not find its mass")
         if self.planning:
             self.absolute = absolute
             if depth == 0:
@@ -404,5 +410,5 @@ def _union(old: list[Stretch], new: list[Stretch]) -> list[Stretch]:
             continue
         low, high = min(stretch.low, other.low), max(stretch.high, other.high)
         count = stretch.count * (high - low) / (stretch.high - stretch.low)
-        result[stretch.index] = replace(stretch, low=low, high=high, count=count)
+        result[stretch.index] = replace(stretch, low=low, high=high, count=count, blind=stretch.blind and other.blind)
     return [result[index] for index in sorted(result)]

@@ -115,8 +115,14 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
             reason = refusal
             break
         found = floats.value, floats.error, floats.method
+        if floats.blind:  # the zero of an integrand, or of floats: only balls tell
+            try:
+                found = _sharpened(expr, values, floats, digits, until)
+            except (TooCostly, NotPlanned, NotFinite) as refusal:
+                reason = NotFinite(str(refusal))
+                continue
         quick = time.process_time() - began <= seconds * QUICK
-        if balls and quick and floats.foreseen <= Balls.work / WIDER:
+        if balls and not floats.blind and quick and floats.foreseen <= Balls.work / WIDER:
             with suppress(TooCostly, NotPlanned, NotFinite):
                 deadline = min(time.process_time() + seconds * BALL_SHARE, until)
                 found = _sharpened(expr, values, floats, digits, deadline)
@@ -141,6 +147,7 @@ class _Floats:
         kind: float64 or long double.
         magnitude: the largest mean of an absolute integrand.
         foreseen: grid points that one pass at the full precision would take on grids as wide as these.
+        blind: whether an integrand was 0 in floats wherever it was looked at.
     """
 
     value: mpf
@@ -149,6 +156,7 @@ class _Floats:
     kind: Any
     magnitude: float
     foreseen: float
+    blind: bool
 
     @classmethod
     def read(cls, expr: Expr, values: Mapping[Any, Any], planned: _Planned, digits: int, deadline: float) -> _Floats:
@@ -166,7 +174,7 @@ class _Floats:
             error *= 10
         where = "long double" if floats.dtype is np.longdouble else "float64"
         method = f"definition {_told(planned.quadrature.routes | again.routes)}, {where}"
-        return cls(value, error, method, floats.dtype, planned.quadrature.magnitude, again.foreseen)
+        return cls(value, error, method, floats.dtype, planned.quadrature.magnitude, again.foreseen, again.blind)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,10 @@ class Diverges(NotFinite):
         self.tail = tail
 
 
+CUT_OFF = 1e-4
+"""Share of its largest value that an integrand may have where a scan ends: if it falls, a wider grid shows what lies beyond."""
+
+
 @dataclass(frozen=True)
 class Scan:
     """A look at one integrand.
@@ -90,6 +94,8 @@ class Scan:
                     return None
                 points = everywhere
                 continue
+            if not self.depth and any(at_edge(p, CUT_OFF) for rows in profiles for p in rows) and points == everywhere:
+                raise CannotReferee("an integrand does not fall as far as the referee looks")
             found = [[stretch_of(f, s, cutoff) for f, s in zip(*pair)] for pair in zip(profiles, points)]
             closer = [[_closer(*t, cutoff) for t in zip(*triple)] for triple in zip(points, found, profiles)]
             if closer == points:
@@ -132,7 +138,9 @@ class Scan:
                 slab.append(largest)
             rows = np.maximum(rows, highest)
         negligible = np.max(rows) * self.arithmetic.exact(10) ** -(2 * self.digits + 20)
-        scale = np.where(rows > negligible, rows, np.inf)
+        least = np.finfo(self.arithmetic.dtype).tiny * self.arithmetic.exact(10) ** (self.digits + 5)
+        # down to the cutoff floats have few digits, or none, of one that is smaller
+        scale = np.where((rows > negligible) & (np.max(rows) > least), rows, np.inf)
         result = []
         for i, places in enumerate(points):
             if len(slabs[i]) == 1:
@@ -191,7 +199,7 @@ def _kept(axis: list[Piece], points: list[list[float]], found: list[tuple[float,
     """The pieces with mass; the middle of the first piece where the integrand vanishes altogether."""
     kept = [Stretch(i, p.map, *r, FIRST_COUNT) for i, (p, r) in enumerate(zip(axis, found)) if r is not None]
     middle = len(points[0]) // 2
-    return kept or [Stretch(0, axis[0].map, points[0][middle], points[0][middle + 1], FIRST_COUNT)]
+    return kept or [Stretch(0, axis[0].map, points[0][middle], points[0][middle + 1], FIRST_COUNT, blind=True)]
 
 
 def _closer(s: list[float], found: tuple[float, float] | None, profile: Any, cutoff: float) -> list[float]:
