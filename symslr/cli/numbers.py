@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from symslr.expression.value import Value
     from symslr.model.asked import Located, Problem
-    from symslr.model.attention import Attention
-    from symslr.model.task import Task
     from symslr.theory.symbolic import Formula
 
 FOR_A_FORMULA = 0.2
@@ -147,7 +145,8 @@ def risk(
     from symslr.evaluation.in_time import in_time
     from symslr.evaluation.minima.least import risk_as_asked
     from symslr.model.text import exactly
-    from symslr.theory.symbolic import least_formula, risk_formula
+    from symslr.theory import population_risk
+    from symslr.theory.symbolic import infimum, least_formula, risk_formula
 
     free = sorted(str(symbol) for symbol in chosen.parameters - set(problem.values))
     if at is not None and free and not symbolic:
@@ -179,8 +178,10 @@ def risk(
                 n = digits or options.USUAL_DIGITS
                 if at is None:
                     best = {"a": evaluate(place, {}, digits=n, backend="arb")}
-                attained = _attained(problem.task, chosen, place)
-                proved = _of_closed_form(problem, made, number, attained, n)
+                quantity = (
+                    infimum(problem.task, chosen, place) if at is None else population_risk(problem.task, chosen, place)
+                )
+                proved = _of_closed_form(problem, made, number, quantity, n)
         if proved is not None:
             show(title, problem, proved, {**named, "exact": str(number)}, as_json, best)
             return
@@ -192,20 +193,6 @@ def risk(
 
     value, places = in_time(seconds, digits, compute)
     show(title, problem, value, named, as_json, places)
-
-
-def _attained(task: Task, attention: Attention, place: Expr) -> Expr:
-    """The risk at a best scale, or what it tends to at 0 where the kernel vanishes: that of the kernel's leading term."""
-    from dataclasses import replace
-
-    from sympy import S
-
-    from symslr.model.symbols import x
-    from symslr.theory import population_risk
-
-    if place == 0 and attention.kernel.subs(x, 0) == 0:
-        attention, place = replace(attention, kernel=attention.kernel.as_leading_term(x)), S.One
-    return population_risk(task, attention, place)
 
 
 def _of_closed_form(problem: Problem, formula: Formula, number: Expr, quantity: Expr, digits: int) -> Value:

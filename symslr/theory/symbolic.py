@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sympy import Expr, Function, Integral, Sum, erf, exp, factor_terms, log, radsimp
+from sympy import Expr, Function, Integral, S, Sum, erf, exp, factor_terms, log, radsimp
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import RuleRefused
@@ -16,7 +16,7 @@ from symslr.expression.expectation import Expectation, LengthExpectation, Scalar
 from symslr.expression.folded import Minimum
 from symslr.expression.quantity import Quantity
 from symslr.model.attention import Attention
-from symslr.model.symbols import a
+from symslr.model.symbols import a, x
 from symslr.model.task import Task
 from symslr.theory.bayes import bayes_chain
 from symslr.theory.closed_form import in_closed_form
@@ -97,6 +97,13 @@ def least_formula(task: Task, attention: Attention) -> Formula:
     for variable in reversed(quantity.variables):
         lowest = Minimum(lowest, variable)
     return Formula(chain, lowest)
+
+
+def infimum(task: Task, attention: Attention, place: Expr) -> Expr:
+    """The risk at a best scale; where that is 0 and the kernel vanishes there, what it tends to: that of the leading term."""
+    if place == 0 and attention.kernel.subs(x, 0) == 0:
+        attention, place = replace(attention, kernel=attention.kernel.as_leading_term(x)), S.One
+    return population_risk(task, attention, place)
 
 
 def exact_value(expr: Expr, values: Mapping[Expr, Expr]) -> Expr | None:
