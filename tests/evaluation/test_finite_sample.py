@@ -1,5 +1,7 @@
 """Fixed points at finite alpha: global proximal minima, limits, equal answers by different samplers and starts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize as scipy_minimize
@@ -139,6 +141,24 @@ def test_many_samples_recover_the_population_risk(task, attention, ridge):
     limit = float(evaluate(minimal_risk(task, attention), values, digits=6))
     assert abs(float(found.risk) - limit - 1.6e-4) < 4 * float(found.risk.error) + 1e-4
     assert found.change < 1e-5
+
+
+def test_a_randomisation_that_strays_to_another_branch_begins_again(monkeypatch):
+    """Regression: one of 16 ended at m_k = -17.9, the others followed it, and the risk was 0.793 +- 0.002 for 0.428."""
+    arguments = SPIKED, linear, {"nu": 2}
+    expected = finite_sample(*arguments, alpha=10, ridge=(0.1, 0.1), precision=0.05)
+    starts = []
+
+    def straying(saddle, training, state, **memory):
+        starts.append(state)
+        point = solve(saddle, training, state, **memory)
+        elsewhere = replace(point.state, m_k=point.state.m_k - 5, q_k=point.state.q_k + 30)
+        return replace(point, state=elsewhere, risk=0.9) if len(starts) == 3 else point
+
+    monkeypatch.setattr("symslr.evaluation.finite_sample.randomised.solve", straying)
+    found = finite_sample(*arguments, alpha=10, ridge=(0.1, 0.1), precision=0.05)
+    assert starts[3] == starts[0] != starts[2]
+    assert float(found.risk) == pytest.approx(float(expected.risk), rel=1e-5)
 
 
 def test_forces_that_do_not_know_the_noise_leave_every_mean_as_it_is():

@@ -15,7 +15,15 @@ from sympy import Float, Rational, sqrt
 from symslr.evaluation.admission.admitted import check_means_exist
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, MOST_SPREAD, SaddleMap
-from symslr.evaluation.finite_sample.fixed_point.solve import ARRIVED, FixedPoint, Memory, attempt, is_new, solve
+from symslr.evaluation.finite_sample.fixed_point.solve import (
+    ARRIVED,
+    FixedPoint,
+    Memory,
+    attempt,
+    has_strayed,
+    is_new,
+    solve,
+)
 from symslr.evaluation.finite_sample.order_parameters import STARTS, ReplicaState, start
 from symslr.evaluation.finite_sample.problem import FitProblem, Training
 from symslr.evaluation.finite_sample.samples.points import sub_seed
@@ -100,9 +108,10 @@ def randomised(
     Every randomisation has a fixed point of its own. Where one has none, as beside an interpolation threshold, all take more
     samples. The first ``RANDOMISATIONS`` decide whether the samples are enough. Where they do so by chance they scatter too
     little, and with their error alone 7 per cent of the numbers would be beyond two errors. So as many that did not decide
-    are added, and the error is that of all.
+    are added, and the error is that of all. A step that goes astray may end on another branch: that randomisation begins again
+    from ``state``, and has not arrived where it strays again.
     """
-    began, count, memory = time.perf_counter(), COARSE, Memory()
+    began, count, memory, home = time.perf_counter(), COARSE, Memory(), state
     finest = FINEST_AFFINE if SaddleMap(problem, COARSE, seed).is_affine else FINEST
     # The error of all randomisations over that of the first half, where the scatter is the same.
     shrinks = student_factor(CONFIRMED) / student_factor(RANDOMISATIONS) * math.sqrt(RANDOMISATIONS / CONFIRMED)
@@ -113,7 +122,11 @@ def randomised(
         for number in range(len(found), most):
             arrived = (point.state for point in reversed(longer) if point.change < ARRIVED)
             saddle = SaddleMap(problem, count, sub_seed(seed, number, count))
-            longer.append(solve(saddle, training, next(arrived, state), memory=memory))
+            point = solve(saddle, training, next(arrived, state), memory=memory)
+            if has_strayed(point, home):
+                memory.pairs.clear()
+                point = solve(saddle, training, home, memory=memory)
+            longer.append(replace(point, change=math.inf) if has_strayed(point, home) else point)
         return longer
 
     while True:

@@ -28,6 +28,8 @@ MOST_ROUNDS = 6
 """Iterations, each with the jumps of the samples between their minima found anew."""
 SAME = 0.02
 """Fixed points no farther apart in any coordinate are one branch."""
+ELSEWHERE = 1.0
+"""Those of two randomisations that are farther apart in any coordinate are not."""
 
 
 DEPTH = 8
@@ -181,6 +183,11 @@ def attempt(
     except CannotEvaluate:
         return None
     return point if point.change < arrived else None
+
+
+def has_strayed(point: FixedPoint, home: ReplicaState) -> bool:
+    """Whether a fixed point is not on the branch that is ``home`` on another randomisation."""
+    return bool(np.max(np.abs(point.state.coordinates() - home.coordinates())) >= ELSEWHERE)
 
 
 def is_new(point: FixedPoint, known: Iterable[FixedPoint]) -> bool:
