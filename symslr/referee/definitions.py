@@ -149,7 +149,9 @@ def _check_seen(self: Interpreter, law: SequenceLaw, scope: Scope) -> None:
     with self.quadrature.looking():
         mass = float(np.median(np.asarray(self.value(mean, scope), dtype=float)))
     if not abs(mass - 1) <= MASS_ERROR:
-        raise CannotReferee(f"a grid over a token does not see all of its law: the mean of the weight is {mass:.6g} there")
+        raise CannotReferee(
+            f"a grid over a token does not see all of its law: the mean of the weight is {mass:.6g} there"
+        )
 
 
 def _density_axis(self: Interpreter, law: ScalarLaw, breaks: tuple[Fraction, ...], scope: Scope) -> Axis:

@@ -29,8 +29,8 @@ MOST_ROUNDS = 6
 SAME = 0.02
 """Fixed points no farther apart in any coordinate are one branch."""
 ELSEWHERE = 2.0
-"""Those of two randomisations that are farther apart in log R or log V, or in m in units of 1 + |m|, are not: keys of length 25 at a
-ridge of 3e-5 scatter by 2 in m and by 1 in log R."""
+"""Those of two randomisations that are farther apart in log R or log V, or in m in units of 1 + |m|, are not: keys of length 25 at
+a ridge of 3e-5 scatter by 2 in m and by 1 in log R."""
 
 
 DEPTH = 8
