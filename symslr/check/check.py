@@ -150,18 +150,37 @@ def _in_processes(
 ) -> None:
     global _shared  # noqa: PLW0603
     _shared = derivations
-    heaviest = sorted(waiting, key=lambda i: -_weight(derivations[i]))
+    rest = sorted(waiting, key=lambda i: -_weight(derivations[i]))
     try:
-        with forked(jobs) as pool:
-            with uninterrupted():
-                pending: dict[Future[DerivationCheck], int] = {pool.submit(_numbered, i, seconds): i for i in heaviest}
-            while pending:
-                finished, _ = wait(pending, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    index = pending.pop(future)
-                    note(index, _result(future, derivations[index]))
+        while rest:
+            broken = _in_pool(rest, jobs, note, seconds)
+            if broken and jobs == 1:  # in one process they are checked in their order
+                note(broken[0], _unchecked(derivations[broken[0]], "the process that checked it died"))
+                broken = broken[1:]
+            rest, jobs = broken, 1
     finally:
         _shared = ()
+
+
+def _in_pool(
+    order: Sequence[int], jobs: int, note: Callable[[int, DerivationCheck], None], seconds: float
+) -> list[int]:
+    """What is left, in order, where a process has died, as of too much memory: new ones begin with none."""
+    broken = []
+    with forked(jobs) as pool:
+        with uninterrupted():
+            pending: dict[Future[DerivationCheck], int] = {pool.submit(_numbered, i, seconds): i for i in order}
+        while pending:
+            finished, _ = wait(pending, return_when=FIRST_COMPLETED)
+            for future in finished:
+                index = pending.pop(future)
+                try:
+                    result = future.result()
+                except BrokenProcessPool:
+                    broken.append(index)
+                else:
+                    note(index, result)
+    return sorted(broken, key=order.index)
 
 
 def _weight(item: Derivation) -> int:
@@ -170,13 +189,6 @@ def _weight(item: Derivation) -> int:
 
 def _numbered(index: int, seconds: float) -> DerivationCheck:
     return check_derivation(_shared[index], seconds)
-
-
-def _result(future: Future[DerivationCheck], item: Derivation) -> DerivationCheck:
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        return _unchecked(item, "the process that checked it died")
 
 
 def _unchecked(item: Derivation, reason: str) -> DerivationCheck:
