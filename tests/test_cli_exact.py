@@ -100,7 +100,10 @@ def test_a_false_closed_form_of_an_own_attention_does_not_leave_the_house(capsys
 
 @pytest.mark.parametrize(("kernel", "exact"), [("x + x**3", "1/2"), ("x**2 + x**4", "13/22")])
 def test_a_closed_form_that_is_only_approached_at_scale_zero(capsys, kernel, exact) -> None:
-    """The risk at 0 itself is 1, as the kernel vanishes there: that was held against the closed form."""
+    """The risk at 0 itself is 1, as the kernel vanishes there: that was held against the closed form.
+
+    It tends to that of the leading term, 1 - (E kappa_eps)^2/E sum kappa^2: 1 - 2/(3 + 1) of x, and 1 - 3^2/(19 + 3) of x^2.
+    """
     found = answer(capsys, "risk", "--kernel", kernel, "--normalise", "none", "--length", "2", "--nu", "2")
     assert (found["exact"], found["best"]["a"]["value"]) == (exact, "0.0")  # type: ignore[index]
 

@@ -326,9 +326,8 @@ def _along_line(risk: Callable[[float], float], error: float) -> float:
         value, at = _bottom(risk, grid[i - 1], grid[i + 1], error)
         if value < lowest:
             lowest, best = value, at
-    return (
-        abs(best) if risk(abs(best)) - lowest <= LEVEL * abs(lowest) else best
-    )  # of an even function the positive place
+    # of an even function the positive place
+    return abs(best) if risk(abs(best)) - lowest <= LEVEL * abs(lowest) else best
 
 
 def _bottom(risk: Callable[[float], float], low: float, high: float, error: float) -> tuple[float, float]:
