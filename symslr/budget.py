@@ -103,13 +103,24 @@ _HERE, _CONTEXTS = processor_time.__code__.co_filename, contextlib.contextmanage
 """The files by whose code a budget, and a context around one, begins and ends."""
 
 
-def _enters_or_leaves(frame: FrameType | None) -> bool:
-    """Whether a budget begins or ends where a thread is: an exception there would leave it half taken down."""
+_IMPORT = "<frozen importlib._bootstrap>", "_find_and_load"
+"""The file and the function in which a module is imported."""
+
+
+def _is_whole_only(frame: FrameType | None) -> bool:
+    """Whether a thread is where an exception would leave something half done, which is not begun again.
+
+    A budget that begins or ends would stay half taken down. A library whose import ends in its midst cannot be imported again
+    in this process: of SciPy's, one says that its types are registered already.
+    """
     if frame is not None and frame.f_code.co_filename == _CONTEXTS:
         return True
-    while frame is not None and frame.f_code.co_filename != _HERE:
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename == _HERE or (code.co_filename, code.co_name) == _IMPORT:
+            return True
         frame = frame.f_back
-    return frame is not None
+    return False
 
 
 class _Timed(AbstractContextManager[None]):
@@ -121,7 +132,7 @@ class _Timed(AbstractContextManager[None]):
     def _stop(self, number: int, frame: FrameType | None) -> None:
         if self.is_over:
             return
-        soon = _enters_or_leaves(frame)
+        soon = _is_whole_only(frame)
         signal.setitimer(signal.ITIMER_PROF, SHORTEST if soon else AGAIN)  # once: a timer that repeats could fire here
         if not soon:
             self.was_raised = True
@@ -182,7 +193,7 @@ def _watch(budget_of: Callable[[], _Watched | None], watched: int, seconds: floa
             if budget.is_over:
                 return
             left = last - clock()
-            if left <= 0 and not _enters_or_leaves(sys._current_frames().get(watched)):
+            if left <= 0 and not _is_whole_only(sys._current_frames().get(watched)):
                 budget.was_raised = True
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(watched), ctypes.py_object(OutOfTime))
                 last = clock() + AGAIN

@@ -310,3 +310,29 @@ def test_nothing_comes_late_in_a_thread_however_often_it_is_told(monkeypatch: py
                 work_for(0.002)
 
     assert in_a_thread(often) == [None, None]
+
+
+@pytest.mark.parametrize("in_thread", [False, True], ids=["first thread", "another thread"])
+def test_a_module_is_imported_whole(tmp_path, monkeypatch: pytest.MonkeyPatch, in_thread: bool) -> None:
+    """What has begun to load cannot always be loaded again: after half an import SciPy's samples were gone for good."""
+    busy = "import time\nend = time.thread_time() + 0.2\nwhile time.thread_time() < end:\n    pass\nwhole = True\n"
+    name = f"loads_slowly_{in_thread}"
+    (tmp_path / f"{name}.py").write_text(busy, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    ended = []
+
+    def import_it() -> None:
+        try:
+            with processor_time(0.05):
+                __import__(name)
+                work_for(20)
+        except OutOfTime:
+            ended.append(sys.modules[name].whole)
+
+    if in_thread:
+        thread = threading.Thread(target=import_it)
+        thread.start()
+        thread.join()
+    else:
+        import_it()
+    assert ended == [True]
