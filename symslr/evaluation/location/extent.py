@@ -14,7 +14,7 @@ from symslr.evaluation.errors import CannotEvaluate
 
 STEP = 1e-2
 """Of second differences, relative to 1 + the size of a parameter."""
-SWEEPS = (1e-2, 1e-3, 1e-4)
+SWEEPS = (1e-2, 1e-2, 1e-3, 1e-4)
 """Steps by which a walk aside goes back to the floor of a valley, which bends, and whose axes rounding tilts."""
 NEAREST, LONGEST = 1e-4, 0.25
 """The first step of a walk at least and at most, relative to 1 + the size of a parameter."""
@@ -55,7 +55,14 @@ class Valley:
     fall: float
 
 
-def valley(rough: Callable[[Any], float], valued: Valued, place: Any, least: Any, largest: float) -> Valley:
+def valley(
+    rough: Callable[[Any], float],
+    valued: Valued,
+    descend: Callable[[Any], Any],
+    place: Any,
+    least: Any,
+    largest: float,
+) -> Valley:
     """The places around the one that a search found whose risk is not larger by more than the errors.
 
     Along each axis of the second differences one walks out in both directions, by steps that double, until the risk has grown
@@ -65,6 +72,7 @@ def valley(rough: Callable[[Any], float], valued: Valued, place: Any, least: Any
     Args:
         rough: the risk that was searched, quick and smooth.
         valued: the risk with its error.
+        descend: from a place (n,) to one where the risk is least, for a lower place that turns up.
         place: (n,), where the search ended.
         least: (n,), what no extent is smaller than: how far the search may have ended from where it should.
         largest: size of a parameter at which a walk ends.
@@ -98,7 +106,7 @@ def valley(rough: Callable[[Any], float], valued: Valued, place: Any, least: Any
             fall += _fall(*found)
         if lower is None:
             return Valley(place, np.maximum(extents, least), fall)
-        place, middle = lower.place, lower.valued
+        place, middle = min(((at, valued(at)) for at in (lower.place, descend(lower.place))), key=lambda one: one[1][0])
     raise CannotEvaluate(f"the risk still falls after {MOST_MOVES} moves from the place that a search found")
 
 

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from itertools import combinations
+from functools import partial
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -55,9 +56,9 @@ DEGREE, NARROWER, POLYNOMIALS = 6, 10.0, 8
 """Of the polynomials through a risk; each is on a part half so many times shorter than the one before; and how many at most."""
 LEVEL = 1e-12
 """Relative difference of risks that is rounding."""
-SEARCHES, ALIKE = 3, 6
+SEARCHES, ALIKE = 4, 6
 """Searches over several parameters, from the best of the starts whose risks differ in so many digits: two heads may be exchanged."""
-FURTHER = 1.5
+FURTHER = 2.0
 """Times a value of theta, of a second head at it when a search begins."""
 COARSELY, FINELY = (1e-2, 1e-9), (1e-3, 1e-15)
 """Steps of differences, relative to 1 + the size of a parameter, and a fall of the risk that is none: while all searches go on, and
@@ -199,7 +200,9 @@ def _valley(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part]
                 return np.inf, 0.0
             return float(found.value), float(found.error) + ROUNDED
 
-        return valley(rough, valued, place, risks.place_error * (1 + np.abs(place)), LARGEST_SCALE)
+        return valley(
+            rough, valued, _descent(risks, parameters), place, risks.place_error * (1 + np.abs(place)), LARGEST_SCALE
+        )
     seeds = [_searched(risks, parameters, seed) for seed in range(REPLICATIONS)]
 
     def mean(vector: Any) -> float:
@@ -210,7 +213,8 @@ def _valley(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part]
         return Valley(at, np.array([off, off]), fall)
     error = float(value_at(place).error) + ROUNDED
     off = risks.place_error * (1 + np.abs(place))
-    return replace(valley(mean, lambda vector: (mean(vector), error), place, off, LARGEST_SCALE), fall=2 * error)
+    found = valley(mean, lambda vector: (mean(vector), error), lambda vector: vector, place, off, LARGEST_SCALE)
+    return replace(found, fall=2 * error)
 
 
 def _prepared(
@@ -283,9 +287,7 @@ def _together(risks: Risk, place: Place) -> tuple[int, int] | None:
     return None
 
 
-def _searched(
-    risks: Risk, parameters: Parameters, seed: int = 0, rule: Rule = SEARCH
-) -> Callable[[Any], float]:
+def _searched(risks: Risk, parameters: Parameters, seed: int = 0, rule: Rule = SEARCH) -> Callable[[Any], float]:
     """The risk for a search, by a rule, at the vector of all parameters; infinite where it has no value, and beyond the largest scale."""
 
     def risk(vector: Any) -> float:
@@ -314,9 +316,14 @@ def _best(risks: Risk, parameters: Parameters) -> Any:
         tried.setdefault(float(f"{risk(start):.{ALIKE}g}"), start)
     if not np.isfinite(min(tried)):
         raise CannotEvaluate(f"attention {risks.attend.attention.name}: no finite risk at any scale that was tried")
-    reached = [descended(risk, tried[height], COARSELY, LARGEST_SCALE) for height in sorted(tried)[:SEARCHES]]
-    place = min(reached, key=risk)
-    return place if risks.is_random else descended(_searched(risks, parameters, rule=COARSE), place, FINELY, LARGEST_SCALE)
+    rough = partial(descended, risk, fineness=COARSELY, largest=LARGEST_SCALE)
+    place = min((rough(tried[height]) for height in sorted(tried)[:SEARCHES]), key=risk)
+    return place if risks.is_random else _descent(risks, parameters)(place)
+
+
+def _descent(risks: Risk, parameters: Parameters) -> Callable[[Any], Any]:
+    """From the vector of all parameters to one where the risk is least, by values with all their digits."""
+    return partial(descended, _searched(risks, parameters, rule=COARSE), fineness=FINELY, largest=LARGEST_SCALE)
 
 
 def _along_line(risk: Callable[[float], float], error: float) -> float:
@@ -363,22 +370,22 @@ def _bottom(risk: Callable[[float], float], low: float, high: float, error: floa
 def _starts(risks: Risk, joint: int, free: int) -> list[Any]:
     """Where a search over several parameters begins: heads along the values of theta at several strengths, at random, and at 0.
 
-    Further heads stand at larger values: where two are one, their weights have no slope.
+    Further heads stand at larger values, of either sign: where two are one, their weights have no slope.
     """
     setting, heads = risks.attend.setting, risks.attend.attention.heads
     kinds, random = len(setting.shares), np.random.default_rng(0)
     starts = []
-    for strength in (0.5, 1.0, 2.0):
-        for turn in range(kinds):
-            chosen = [(turn + h) % kinds for h in range(heads)]
-            theta = setting.values[chosen] * FURTHER ** (np.arange(heads) // kinds)[:, None]
-            scales = strength * np.sqrt(max(setting.strength, 0.1)) * theta
-            logs = np.log(setting.shares[chosen]) - setting.strength / 2 * np.sum(theta**2, axis=1)
-            biases = (0.0, -np.log(setting.length)) if free else (None,)
-            for bias in biases:
-                rest = [*(logs - logs[0])[1 : joint + 1], *([] if bias is None else [bias])]
-                starts.append(np.array([*scales.ravel(), *rest, *[0.0] * len(risks.attend.own)]))
-    starts += [start + random.normal(size=len(start)) for start in starts[:4]]
+    sides = (FURTHER, -FURTHER) if heads > kinds else (1.0,)
+    for strength, further, turn in product((0.5, 1.0, 2.0), sides, range(kinds)):
+        chosen = [(turn + h) % kinds for h in range(heads)]
+        theta = setting.values[chosen] * further ** (np.arange(heads) // kinds)[:, None]
+        scales = strength * np.sqrt(max(setting.strength, 0.1)) * theta
+        logs = np.log(setting.shares[chosen]) - setting.strength / 2 * np.sum(theta**2, axis=1)
+        biases = (0.0, -np.log(setting.length)) if free else (None,)
+        for bias in biases:
+            rest = [*(logs - logs[0])[1 : joint + 1], *([] if bias is None else [bias])]
+            starts.append(np.array([*scales.ravel(), *rest, *[0.0] * len(risks.attend.own)]))
+    starts += [start + random.normal(size=len(start)) for start in starts[:4] if heads <= kinds]
     if heads == 1:
         starts.append(np.zeros(len(starts[0])))
     return starts
