@@ -18,6 +18,8 @@ SWEEPS = (1e-2, 1e-2, 1e-3, 1e-4)
 """Steps by which a walk aside goes back to the floor of a valley, which bends, and whose axes rounding tilts."""
 NEAREST, LONGEST = 1e-4, 0.25
 """The first step of a walk at least and at most, relative to 1 + the size of a parameter."""
+CRUDE = 8.0
+"""A first step that was too long on both sides is made so many times shorter."""
 MOST_MOVES = 60
 """So often a lower place that turns up is taken instead."""
 
@@ -91,14 +93,12 @@ def valley(
             others = (np.delete(axes, k, axis=1) * sizes[:, None]).T
             floor = partial(_lowered, rough, others)
             quick = partial(_rise, rough, place)
-            first, found = 8 * firsts[k], ()
-            while first > NEAREST and not any(end.doublings for end in found):
-                first = max(first / 8, NEAREST)
+            first, found = firsts[k], list[_End]()
+            while not found or (lower is None and first > NEAREST and not any(end.doublings for end in found)):
+                first = max(first / CRUDE, NEAREST) if found else first
                 steps = [first * sign * axis * sizes for sign in (1.0, -1.0)]
                 found = [_walk(valued, quick, floor, place, middle, step, largest) for step in steps]
                 lower = next((end for end in found if end.is_lower), None)
-                if lower is not None:
-                    break
             if lower is not None:
                 break
             gone = np.array([end.place - place for end in found])
@@ -219,7 +219,7 @@ def _first_steps(bends: Any, errors: float) -> Any:
 
 
 def _axes(rough: Callable[[Any], float], place: Any, steps: Any) -> tuple[Any, Any]:
-    """Orthogonal directions (n, n), as columns and in units of the steps, along which second differences do not mix, and those (n,)."""
+    """Orthogonal directions (n, n), as columns and in units of the steps, where second differences do not mix, and those (n,)."""
     n = len(place)
     at = np.eye(n) * steps
     mixed = np.zeros((n, n))

@@ -57,7 +57,7 @@ DEGREE, NARROWER, POLYNOMIALS = 6, 10.0, 8
 LEVEL = 1e-12
 """Relative difference of risks that is rounding."""
 SEARCHES, ALIKE = 4, 6
-"""Searches over several parameters, from the best of the starts whose risks differ in so many digits: two heads may be exchanged."""
+"""Searches over several parameters, from the best starts whose risks differ in so many digits: two heads may be exchanged."""
 FURTHER = 2.0
 """Times a value of theta, of a second head at it when a search begins."""
 COARSELY, FINELY = (1e-2, 1e-9), (1e-3, 1e-15)
@@ -288,7 +288,7 @@ def _together(risks: Risk, place: Place) -> tuple[int, int] | None:
 
 
 def _searched(risks: Risk, parameters: Parameters, seed: int = 0, rule: Rule = SEARCH) -> Callable[[Any], float]:
-    """The risk for a search, by a rule, at the vector of all parameters; infinite where it has no value, and beyond the largest scale."""
+    """The risk for a search by a rule, at the vector of all parameters; infinite without a value, and beyond the largest scale."""
 
     def risk(vector: Any) -> float:
         if np.max(np.abs(vector)) > LARGEST_SCALE * 1.0001:
