@@ -121,13 +121,23 @@ def test_risks_agree_with_draws_of_the_definition(name: str) -> None:
         assert value.digits >= 12
 
 
-def test_a_chain_is_walked_and_doubled_alike_for_attentions() -> None:
-    """A prior of equal weights is walked; none is doubled."""
+def test_a_chain_is_walked_and_doubled_alike_for_attentions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prior of equal weights is walked; none is doubled beyond the length up to which walks are quicker."""
+    monkeypatch.setattr("symslr.evaluation.location.chains.attention.WALKED", 1)
     for values in (None, CHAIN, EQUAL):
         law = {"key_covariance": CHAIN, "value_covariance": values, "location": "subset(2)"}
         doubled = row(task(9, **law), LocatedAttention(SOFTMAX1), 1.5)
         walked = row(task(9, prior=[1] * 9, **law), LocatedAttention(SOFTMAX1), 1.5)
         assert doubled == pytest.approx(walked, rel=1e-12)
+
+
+@pytest.mark.parametrize(("rho", "length", "nu", "above"), [(-HALF, 5, 3, 0.409593), (HALF, 5, 4, 0.186082)])
+def test_a_second_head_looks_far_away_from_the_first(rho: Rational, length: int, nu: int, above: float) -> None:
+    """Regression: a search ended where both heads are one, 1e-4 and 2e-6 above."""
+    law = task(length, nu, key_covariance=rho ** Abs(i - j))
+    value, places = least_value(law, LocatedAttention(softmax, heads=2))
+    assert float(value) < above
+    assert abs(float(places["a_2"]) - float(places["a_1"])) > 1
 
 
 def test_a_chain_without_correlation_is_a_table() -> None:

@@ -14,7 +14,7 @@ ERROR = 1e-14
 
 
 def found(function: Callable[[Any], float], place: list[float]) -> Any:
-    return valley(function, lambda at: (function(at), ERROR), np.array(place), 1e-4, 60.0)
+    return valley(function, lambda at: (function(at), ERROR), lambda at: at, np.array(place), 1e-4, 60.0)
 
 
 @pytest.mark.parametrize("curvature", [1.0, 1e-3, 1e-6, 1e-9])
@@ -44,7 +44,12 @@ def test_the_search_may_be_off() -> None:
     """The risk that was searched has its least place at 14, the true one at 10."""
     true = lambda at: 1e-15 * float((at[0] - 10) ** 2) * 10  # noqa: E731
     box = valley(
-        lambda at: 1e-13 * float((at[0] - 14) ** 2), lambda at: (true(at), 1e-15), np.array([14.0]), 1e-4, 60.0
+        lambda at: 1e-13 * float((at[0] - 14) ** 2),
+        lambda at: (true(at), 1e-15),
+        lambda at: at,
+        np.array([14.0]),
+        1e-4,
+        60.0,
     )
     assert box.place[0] - box.extents[0, 0] <= 10 <= box.place[0] + box.extents[1, 0]
     assert true(box.place) <= box.fall + 2e-15

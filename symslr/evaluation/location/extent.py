@@ -14,13 +14,19 @@ from symslr.evaluation.errors import CannotEvaluate
 
 STEP = 1e-2
 """Of second differences, relative to 1 + the size of a parameter."""
-SWEEPS = (1e-2, 1e-3, 1e-4)
+SWEEPS = (1e-2, 1e-2, 1e-3, 1e-4)
 """Steps by which a walk aside goes back to the floor of a valley, which bends, and whose axes rounding tilts."""
-NEAREST = 1e-4
-"""The first step of a walk, relative to 1 + the size of a parameter."""
+NEAREST, LONGEST = 1e-4, 0.25
+"""The first step of a walk at least and at most, relative to 1 + the size of a parameter."""
+CRUDE = 8.0
+"""A first step that was too long on both sides is made so many times shorter."""
 MOST_MOVES = 60
 """So often a lower place that turns up is taken instead."""
 
+DESCENTS, SHORTER = 60, 4.0
+"""Newton steps of a search at most; where the risk is not lower after one it is made so many times shorter."""
+UNBOUNDED, LEAST_BEND = 1e6, 1e-300
+"""Stand for a risk without a value, and for a second difference of 0."""
 APART = 0.05
 """Of differences on random points, relative to 1 + the size of a parameter: a selection has kinks."""
 CLOSER, WIDE = 64.0, 4.0
@@ -51,7 +57,14 @@ class Valley:
     fall: float
 
 
-def valley(rough: Callable[[Any], float], valued: Valued, place: Any, least: Any, largest: float) -> Valley:
+def valley(
+    rough: Callable[[Any], float],
+    valued: Valued,
+    descend: Callable[[Any], Any],
+    place: Any,
+    least: Any,
+    largest: float,
+) -> Valley:
     """The places around the one that a search found whose risk is not larger by more than the errors.
 
     Along each axis of the second differences one walks out in both directions, by steps that double, until the risk has grown
@@ -61,6 +74,7 @@ def valley(rough: Callable[[Any], float], valued: Valued, place: Any, least: Any
     Args:
         rough: the risk that was searched, quick and smooth.
         valued: the risk with its error.
+        descend: from a place (n,) to one where the risk is least, for a lower place that turns up.
         place: (n,), where the search ended.
         least: (n,), what no extent is smaller than: how far the search may have ended from where it should.
         largest: size of a parameter at which a walk ends.
@@ -68,34 +82,65 @@ def valley(rough: Callable[[Any], float], valued: Valued, place: Any, least: Any
     Raises:
         CannotEvaluate: where lower places turn up without end.
     """
-    middle, first = valued(place), NEAREST
+    middle = valued(place)
     for _ in range(MOST_MOVES):
         sizes = 1 + np.abs(place)
-        axes = _axes(rough, place, STEP * sizes)
+        axes, bends = _axes(rough, place, STEP * sizes)
+        firsts = _first_steps(bends, 2 * middle[1])
         extents, fall = np.zeros((2, len(place))), 0.0
         lower: _End | None = None
-        is_coarse = False
         for k, axis in enumerate(axes.T):
             others = (np.delete(axes, k, axis=1) * sizes[:, None]).T
             floor = partial(_lowered, rough, others)
             quick = partial(_rise, rough, place)
-            steps = [first * sign * axis * sizes for sign in (1.0, -1.0)]
-            found = [_walk(valued, quick, floor, place, middle, step, largest) for step in steps]
-            lower = next((end for end in found if end.is_lower), None)
+            first, found = firsts[k], list[_End]()
+            while not found or (lower is None and first > NEAREST and not any(end.doublings for end in found)):
+                first = max(first / CRUDE, NEAREST) if found else first
+                steps = [first * sign * axis * sizes for sign in (1.0, -1.0)]
+                found = [_walk(valued, quick, floor, place, middle, step, largest) for step in steps]
+                lower = next((end for end in found if end.is_lower), None)
             if lower is not None:
                 break
             gone = np.array([end.place - place for end in found])
             extents += np.maximum([np.max(-gone, axis=0), np.max(gone, axis=0)], 0.0)
             fall += _fall(*found)
-            is_coarse = is_coarse or not any(end.doublings for end in found)
-        if lower is None and is_coarse and first > NEAREST:
-            first = max(NEAREST, first / 8)
-            continue
         if lower is None:
             return Valley(place, np.maximum(extents, least), fall)
-        first = max(NEAREST, float(np.max(np.abs(lower.place - place) / sizes)) / 4)
-        place, middle = lower.place, lower.valued
+        place, middle = min(((at, valued(at)) for at in (lower.place, descend(lower.place))), key=lambda one: one[1][0])
     raise CannotEvaluate(f"the risk still falls after {MOST_MOVES} moves from the place that a search found")
+
+
+def descended(risk: Callable[[Any], float], place: Any, fineness: tuple[float, float], largest: float) -> Any:
+    """The place (n,) to which Newton's steps lead, along each axis of the second differences downhill and no further than a reach.
+
+    Args:
+        place: (n,), where to begin.
+        fineness: steps of differences, relative to 1 + the size of a parameter, and a fall of the risk that is none.
+        largest: size of a parameter beyond which the risk is taken as level.
+    """
+    apart, none = fineness
+
+    def inside(vector: Any) -> float:
+        return min(risk(np.clip(vector, -largest, largest)), UNBOUNDED)
+
+    here, reach = inside(place), 1.0
+    for _ in range(DESCENTS):
+        steps = apart * (1 + np.abs(place))
+        slopes, bends = _slopes_and_bends(inside, place, steps)
+        sizes, axes = np.linalg.eigh(bends)
+        downhill = -slopes @ axes
+        moves = downhill / np.maximum(np.abs(sizes), LEAST_BEND)
+        while True:
+            moved = np.clip(moves, -reach / apart, reach / apart)
+            if not downhill @ moved / 2 > none:
+                return place
+            ahead = np.clip(place + steps * (axes @ moved), -largest, largest)
+            there = inside(ahead)
+            if there < here:
+                break
+            reach /= SHORTER
+        place, here, reach = ahead, there, min(2 * reach, 1.0)
+    return place
 
 
 def averaged(risks: Sequence[Callable[[Any], float]], place: Any, largest: float) -> tuple[Any, Any, float]:
@@ -167,19 +212,26 @@ class _End:
         return self.rise < -self.errors
 
 
-def _axes(rough: Callable[[Any], float], place: Any, steps: Any) -> Any:
-    """Orthogonal directions (n, n), as columns and in units of the steps, along which second differences do not mix."""
+def _first_steps(bends: Any, errors: float) -> Any:
+    """Half of what raises the risk by its errors, if it goes on to bend as it does, (n,), in units of the sizes."""
+    rises = np.where(bends > 0, bends, np.inf) / (2 * STEP**2)
+    return np.clip(np.where(bends > 0, np.sqrt(errors / rises) / 2, STEP), NEAREST, LONGEST)
+
+
+def _axes(rough: Callable[[Any], float], place: Any, steps: Any) -> tuple[Any, Any]:
+    """Orthogonal directions (n, n), as columns and in units of the steps, where second differences do not mix, and those (n,)."""
     n = len(place)
-    if n == 1:
-        return np.ones((1, 1))
     at = np.eye(n) * steps
     mixed = np.zeros((n, n))
     for j in range(n):
         for k in range(j + 1):
             plus = rough(place + at[j] + at[k]) + rough(place - at[j] - at[k])
             minus = rough(place + at[j] - at[k]) + rough(place - at[j] + at[k])
-            mixed[j, k] = mixed[k, j] = plus - minus
-    return np.linalg.eigh(mixed)[1] if np.all(np.isfinite(mixed)) else np.eye(n)
+            mixed[j, k] = mixed[k, j] = (plus - minus) / 4
+    if not np.all(np.isfinite(mixed)):
+        return np.eye(n), np.zeros(n)
+    bends, axes = np.linalg.eigh(mixed)
+    return axes, bends
 
 
 def _rise(rough: Callable[[Any], float], place: Any, end: Any) -> float:

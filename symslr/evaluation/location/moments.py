@@ -61,9 +61,9 @@ class ByRules:
     is_averaged: bool = False
     is_random: bool = False
 
-    def search(self, place: Place, seed: int = 0) -> Any:
-        """The row by the rule for a search, up to a constant beside the read-out's own product: quick, and smooth in the place."""
-        return self.row(place, SEARCH)
+    def search(self, place: Place, seed: int = 0, rule: Rule = SEARCH) -> Any:
+        """The row by one rule, up to a constant beside the read-out's own product: quick, and smooth in the place."""
+        return self.row(place, rule)
 
     def means(self, place: Place) -> Means:
         """The rows by the other two, which are made finer until they agree, or no longer come closer."""
@@ -172,9 +172,9 @@ class Risk:
         """Whether a search has random points, others for every seed."""
         return any(found.is_random for _, found in self.parts)
 
-    def search(self, place: Place, seed: int = 0) -> float:
-        """The risk for a search, up to a constant: quick, and smooth in the place."""
-        return residual(sum(share * found.search(place, seed) for share, found in self.parts))
+    def search(self, place: Place, seed: int = 0, rule: Rule = SEARCH) -> float:
+        """The risk for a search, up to a constant: quick, and smooth in the place. Where keys are drawn there is but one rule."""
+        return residual(sum(share * found.search(place, seed, rule) for share, found in self.parts))
 
     def value(self, place: Place, of_row: Callable[[Any], float] = residual) -> Part:
         """The risk, or what else is made of the matrix of all products, with its error."""

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from itertools import combinations
+from functools import partial
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,12 @@ from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Place
 from symslr.evaluation.location.bayes import GUARD, SECONDS, handed_out, valued
-from symslr.evaluation.location.extent import Valley, averaged, valley
+from symslr.evaluation.location.extent import Valley, averaged, descended, valley
 from symslr.evaluation.location.means import Part
 from symslr.evaluation.location.moments import Risk
 from symslr.evaluation.location.parameters import Parameters
 from symslr.evaluation.location.samples.points import REPLICATIONS
+from symslr.evaluation.location.tables.rules import COARSE, SEARCH, Rule
 from symslr.evaluation.minima.least import least_risk
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
@@ -54,6 +56,13 @@ DEGREE, NARROWER, POLYNOMIALS = 6, 10.0, 8
 """Of the polynomials through a risk; each is on a part half so many times shorter than the one before; and how many at most."""
 LEVEL = 1e-12
 """Relative difference of risks that is rounding."""
+SEARCHES, ALIKE = 4, 6
+"""Searches over several parameters, from the best starts whose risks differ in so many digits: two heads may be exchanged."""
+FURTHER = 2.0
+"""Times a value of theta, of a second head at it when a search begins."""
+COARSELY, FINELY = (1e-2, 1e-9), (1e-3, 1e-15)
+"""Steps of differences, relative to 1 + the size of a parameter, and a fall of the risk that is none: while all searches go on, and
+of the one that goes on from the best place, by values with all their digits."""
 TOGETHER = 1e-3
 """Difference of scales, relative to 1 + their size, of heads that tend to one."""
 
@@ -191,7 +200,9 @@ def _valley(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part]
                 return np.inf, 0.0
             return float(found.value), float(found.error) + ROUNDED
 
-        return valley(rough, valued, place, risks.place_error * (1 + np.abs(place)), LARGEST_SCALE)
+        return valley(
+            rough, valued, _descent(risks, parameters), place, risks.place_error * (1 + np.abs(place)), LARGEST_SCALE
+        )
     seeds = [_searched(risks, parameters, seed) for seed in range(REPLICATIONS)]
 
     def mean(vector: Any) -> float:
@@ -202,7 +213,8 @@ def _valley(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part]
         return Valley(at, np.array([off, off]), fall)
     error = float(value_at(place).error) + ROUNDED
     off = risks.place_error * (1 + np.abs(place))
-    return replace(valley(mean, lambda vector: (mean(vector), error), place, off, LARGEST_SCALE), fall=2 * error)
+    found = valley(mean, lambda vector: (mean(vector), error), lambda vector: vector, place, off, LARGEST_SCALE)
+    return replace(found, fall=2 * error)
 
 
 def _prepared(
@@ -275,14 +287,14 @@ def _together(risks: Risk, place: Place) -> tuple[int, int] | None:
     return None
 
 
-def _searched(risks: Risk, parameters: Parameters, seed: int = 0) -> Callable[[Any], float]:
-    """The risk for a search at the vector of all parameters; infinite where it has no value, and beyond the largest scale."""
+def _searched(risks: Risk, parameters: Parameters, seed: int = 0, rule: Rule = SEARCH) -> Callable[[Any], float]:
+    """The risk for a search by a rule, at the vector of all parameters; infinite without a value, and beyond the largest scale."""
 
     def risk(vector: Any) -> float:
         if np.max(np.abs(vector)) > LARGEST_SCALE * 1.0001:
             return np.inf
         try:
-            found = risks.search(parameters.placed(np.asarray(vector, dtype=float)), seed)
+            found = risks.search(parameters.placed(np.asarray(vector, dtype=float)), seed, rule)
         except (CannotEvaluate, FloatingPointError, ZeroDivisionError):
             return np.inf
         return found if np.isfinite(found) else np.inf
@@ -299,16 +311,19 @@ def _best(risks: Risk, parameters: Parameters) -> Any:
     risk = _searched(risks, parameters)
     if parameters.count == 1:
         return np.array([_along_line(lambda a: risk(np.array([a])), SHARE * risks.place_error)])
-    starts = _starts(risks, parameters.joint, int(parameters.has_bias))
-    tried = sorted((risk(start), tuple(start)) for start in starts)[:2]
-    if not np.isfinite(tried[0][0]):
+    tried: dict[float, Any] = {}
+    for start in _starts(risks, parameters.joint, int(parameters.has_bias)):
+        tried.setdefault(float(f"{risk(start):.{ALIKE}g}"), start)
+    if not np.isfinite(min(tried)):
         raise CannotEvaluate(f"attention {risks.attend.attention.name}: no finite risk at any scale that was tried")
-    options = {"xatol": 1e-5, "fatol": 1e-11, "maxfev": 200 * len(starts[0])}
-    found = [
-        scipy.optimize.minimize(risk, np.array(start), method="Nelder-Mead", options=options) for _, start in tried
-    ]
-    best_of = min(found, key=lambda one: float(one.fun))
-    return scipy.optimize.minimize(risk, best_of.x, method="Nelder-Mead", options=options).x
+    rough = partial(descended, risk, fineness=COARSELY, largest=LARGEST_SCALE)
+    place = min((rough(tried[height]) for height in sorted(tried)[:SEARCHES]), key=risk)
+    return place if risks.is_random else _descent(risks, parameters)(place)
+
+
+def _descent(risks: Risk, parameters: Parameters) -> Callable[[Any], Any]:
+    """From the vector of all parameters to one where the risk is least, by values with all their digits."""
+    return partial(descended, _searched(risks, parameters, rule=COARSE), fineness=FINELY, largest=LARGEST_SCALE)
 
 
 def _along_line(risk: Callable[[float], float], error: float) -> float:
@@ -353,21 +368,24 @@ def _bottom(risk: Callable[[float], float], low: float, high: float, error: floa
 
 
 def _starts(risks: Risk, joint: int, free: int) -> list[Any]:
-    """Where a search over several parameters begins: heads along the values of theta at several strengths, at random, and at 0."""
+    """Where a search over several parameters begins: heads along the values of theta at several strengths, at random, and at 0.
+
+    Further heads stand at larger values, of either sign: where two are one, their weights have no slope.
+    """
     setting, heads = risks.attend.setting, risks.attend.attention.heads
     kinds, random = len(setting.shares), np.random.default_rng(0)
     starts = []
-    for strength in (0.5, 1.0, 2.0):
-        for turn in range(kinds):
-            chosen = [(turn + h) % kinds for h in range(heads)]
-            theta = setting.values[chosen]
-            scales = strength * np.sqrt(max(setting.strength, 0.1)) * theta
-            logs = np.log(setting.shares[chosen]) - setting.strength / 2 * np.sum(theta**2, axis=1)
-            biases = (0.0, -np.log(setting.length)) if free else (None,)
-            for bias in biases:
-                rest = [*(logs - logs[0])[1 : joint + 1], *([] if bias is None else [bias])]
-                starts.append(np.array([*scales.ravel(), *rest, *[0.0] * len(risks.attend.own)]))
-    starts += [start + random.normal(size=len(start)) for start in starts[:4]]
+    sides = (FURTHER, -FURTHER) if heads > kinds else (1.0,)
+    for strength, further, turn in product((0.5, 1.0, 2.0), sides, range(kinds)):
+        chosen = [(turn + h) % kinds for h in range(heads)]
+        theta = setting.values[chosen] * further ** (np.arange(heads) // kinds)[:, None]
+        scales = strength * np.sqrt(max(setting.strength, 0.1)) * theta
+        logs = np.log(setting.shares[chosen]) - setting.strength / 2 * np.sum(theta**2, axis=1)
+        biases = (0.0, -np.log(setting.length)) if free else (None,)
+        for bias in biases:
+            rest = [*(logs - logs[0])[1 : joint + 1], *([] if bias is None else [bias])]
+            starts.append(np.array([*scales.ravel(), *rest, *[0.0] * len(risks.attend.own)]))
+    starts += [start + random.normal(size=len(start)) for start in starts[:4] if heads <= kinds]
     if heads == 1:
         starts.append(np.zeros(len(starts[0])))
     return starts

@@ -34,6 +34,8 @@ MOST_NODES = 6000
 """Of the fine mesh."""
 LONGEST_WALK = 2000
 """Positions that differ."""
+WALKED = 256
+"""Positions that are alike up to which a walk along them is quicker than doubling."""
 LONGEST = 10**7
 """Positions that are alike, by doubling: rounding grows with their number."""
 
@@ -186,8 +188,8 @@ class _Chain:
     def _sums(self, logs: Any) -> list[Any]:
         """The entries ``hit``, ``norm`` and ``none`` of all positions, for every log u."""
         length = self.setting.length
-        if self.is_uniform and length > 1:
-            alike = self._one(1, *self._functions(logs, 0.0))
+        alike = self._one(1, *self._functions(logs, 0.0)) if self.is_uniform else None
+        if alike is not None and length > WALKED:
             operators = {key: self._operator(part) for key, part in alike.items()}
             found = repeated(self.terms, operators, length, self.ratio, np.matmul)
             sums = {key: part @ self.start @ self.start for key, part in found.items()}
@@ -196,7 +198,7 @@ class _Chain:
             rows: Stretch = {("none", 0): np.broadcast_to(self.start, (count, len(self.start)))}
             for place in range(1, length + 1):
                 bias = 0.0 if self.attend.bias is None else float(self.attend.bias[place - 1])
-                one = self._one(place, *self._functions(logs, bias))
+                one = self._one(place, *self._functions(logs, bias)) if alike is None else alike
                 moved = {key: row @ self.before.T for key, row in rows.items()}
                 found = joined(self.terms, moved, one, (place - 1, 1), self.ratio, np.multiply, LATE)
                 rows = {key: row @ self.after for key, row in found.items()}

@@ -31,6 +31,7 @@ from symslr.evaluation.location.samples.points import (
     strata,
     uniforms,
 )
+from symslr.evaluation.location.tables.rules import SEARCH, Rule
 from symslr.evaluation.location.tables.selection import is_plain
 from symslr.expression.value import Kind
 
@@ -68,7 +69,7 @@ class Sampled:
         is_low = dimensions(setting) < MOST_DIMENSIONS and not self.attend.is_selection
         return not (is_low and is_griddable(setting, self._is_alike))
 
-    def search(self, place: Place, seed: int = 0) -> Any:
+    def search(self, place: Place, seed: int = 0, rule: Rule = SEARCH) -> Any:
         """The row on always the same points of a seed."""
         if seed not in self._fixed:
             self._fixed[seed] = self._points(seed)
@@ -167,7 +168,7 @@ class LargestKeys:
         """Whether the tokens are exchangeable, one of them relevant, along one direction, and many."""
         return is_plain(self.attend) and self.attend.setting.length > LONG
 
-    def search(self, place: Place, seed: int = 0) -> Any:
+    def search(self, place: Place, seed: int = 0, rule: Rule = SEARCH) -> Any:
         """The row on always the same points of a seed."""
         return self._moments(place, DRAWN, seed, FEWEST_KEYS)
 
