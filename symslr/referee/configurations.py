@@ -152,14 +152,15 @@ def _all_configurations(
 ) -> tuple[Configurations, np.ndarray, Scope]:
     """The configurations, their numbers along an axis of their own, and the scope inside.
 
-    One frame for all means over a prior in a frame: what stands in several of them, such as the weight, is read once.
+    All means over a prior in a frame share what is read inside: what stands in several of them, such as the weight, is read once.
     """
     found = configurations(self, prior, scope)
     number = np.arange(len(found.weights)).reshape((-1,) + (1,) * scope.depth)
     key, memo = ("all configurations", self.context(prior, scope)), scope.frame.memo
     if key not in memo:
-        memo[key] = scope.bind(found.bound(prior, number, self), 1, len(found.weights)).frame
-    return found, number, Scope(memo[key], scope.integers, scope.numbered)
+        memo[key] = found.bound(prior, number, self), {}
+    bound, known = memo[key]  # not the frame inside, which holds this one: its arrays would wait for a collector of garbage
+    return found, number, scope.bind(bound, 1, len(found.weights), known)
 
 
 @definition_of(ConfigurationMean)

@@ -138,9 +138,12 @@ class Scope:
     def size(self) -> int:
         return self.frame.size
 
-    def bind(self, bound: Mapping[Basic, Any], axes: int = 0, points: int = 1) -> Scope:
-        """A scope inside this one with more symbols bound to arrays on ``axes`` new axes."""
-        inside = Frame(bound, self.frame, self.frame.depth + axes, self.frame.size * points)
+    def bind(
+        self, bound: Mapping[Basic, Any], axes: int = 0, points: int = 1, known: dict[Any, Any] | None = None
+    ) -> Scope:
+        """A scope inside this one with more symbols bound to arrays on ``axes`` new axes; ``known`` becomes its memo."""
+        memo = {} if known is None else known
+        inside = Frame(bound, self.frame, self.frame.depth + axes, self.frame.size * points, memo)
         return Scope(inside, self.integers, self.numbered)
 
     def with_integers(self, integers: Mapping[Basic, int]) -> Scope:

@@ -60,9 +60,11 @@ SEARCHES, ALIKE = 4, 6
 """Searches over several parameters, from the best starts whose risks differ in so many digits: two heads may be exchanged."""
 FURTHER = 2.0
 """Times a value of theta, of a second head at it when a search begins."""
-COARSELY, FINELY = (1e-2, 1e-9), (1e-3, 1e-15)
+COARSELY, FINELY = (1e-2, 1e-9), ((1e-3, 1e-15), (1e-4, 1e-15))
 """Steps of differences, relative to 1 + the size of a parameter, and a fall of the risk that is none: while all searches go on, and
-of the one that goes on from the best place, by values with all their digits."""
+of the two, one after the other, that go on from the best place by values with all their digits. A place is off by the square of the
+steps, and the longer ones come through flat valleys, where the shorter ones see rounding.
+"""
 TOGETHER = 1e-3
 """Difference of scales, relative to 1 + their size, of heads that tend to one."""
 
@@ -323,7 +325,14 @@ def _best(risks: Risk, parameters: Parameters) -> Any:
 
 def _descent(risks: Risk, parameters: Parameters) -> Callable[[Any], Any]:
     """From the vector of all parameters to one where the risk is least, by values with all their digits."""
-    return partial(descended, _searched(risks, parameters, rule=COARSE), fineness=FINELY, largest=LARGEST_SCALE)
+    risk = _searched(risks, parameters, rule=COARSE)
+
+    def descend(place: Any) -> Any:
+        for fineness in FINELY:
+            place = descended(risk, place, fineness, LARGEST_SCALE)
+        return place
+
+    return descend
 
 
 def _along_line(risk: Callable[[float], float], error: float) -> float:
