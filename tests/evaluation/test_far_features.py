@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from sympy import Abs, Expr, Integer, Max, Rational, erf, exp, log, sign, sin
+from sympy import Abs, Expr, Integer, Max, Rational, erf, exp, log, sign, sin, tanh
 
 from symslr.evaluation import least_risk, minimise, risk_at
 from symslr.evaluation.errors import CannotEvaluate
@@ -163,3 +163,34 @@ def test_what_is_said_of_a_narrow_kernel_names_the_unit_of_its_scales() -> None:
     assert 0.01 < places["a"].value < 0.05
     with pytest.raises(CannotEvaluate, match=r"--bounds a:.*; a in units of 1/\d+$"):
         least_risk(task, Attention(exp(40 * x) + exp(-40 * x) + exp(90 * x**2)), {"L": 2, "nu": 1})
+
+
+def gaussian_means(kernel: Callable[[Any], Any], scale: float, nu: float) -> tuple[float, float, float]:
+    """E kappa of a relevant token, and E kappa^2 of it and of another, by sums over the line."""
+    shift = np.sqrt(nu)
+    tokens = np.linspace(-10.0, 10.0, 200_001)
+    density = np.exp(-(tokens**2) / 2) / np.sqrt(2 * np.pi) * (tokens[1] - tokens[0])
+    near, other = kernel(scale * (tokens + shift)), kernel(scale * tokens)
+    return float(density @ near), float(density @ near**2), float(density @ other**2)
+
+
+def test_a_scale_far_below_the_scan_is_found() -> None:
+    """Regression: refused, with the advice to give bounds; tanh(a x) + 1/1000 changes from a = 1/1000 on, the scan began at 1/25."""
+    values = {"L": 1000, "nu": 20}
+    value, places = least_risk(SpikedSLR(noise=0), Attention(tanh(x) + Rational(1, 1000), normaliser=None), values)
+
+    def risk(scale: float) -> float:
+        mean, square, other = gaussian_means(lambda y: np.tanh(y) + 1e-3, scale, 20)
+        return 1 - mean**2 / (square + 999 * other)
+
+    one = minimize_scalar(risk, bounds=(1e-3, 1e-2), method="bounded", options={"xatol": 1e-8})
+    assert abs(float(value) - one.fun) <= float(value.error) + 1e-11
+    assert abs(float(places["a"]) / one.x - 1) < 1e-3
+
+
+def test_the_unit_of_a_strong_signal_is_that_of_the_relevant_token() -> None:
+    """Regression: refused, with the advice to give bounds; at nu = 10^6 the relevant token stands at 1000, the best scale is 1/300."""
+    value, places = least_risk(SpikedSLR(noise=0), Attention(erf(x) ** 2 + Rational(1, 2)), {"L": 7, "nu": 10**6}, 6)
+    # the others are below 1/100 at that scale: seven weights 1 + 2 erf^2 of which one is nearly 3
+    assert float(value) == pytest.approx(0.400015, abs=1e-6)
+    assert 1e-3 < float(places["a"]) < 1e-2

@@ -10,6 +10,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import erfc
 from sympy import Abs, Max, Min, Rational, Symbol, exp, log, sin
 
+from symslr.budget import processor_time
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima import search
@@ -202,3 +203,12 @@ def test_a_risk_that_falls_to_its_limit_at_zero(kernel, digits) -> None:
     value, places = least_risk(SpikedSLR(), attention, {"L": 3, "nu": Rational(1, 3), "Delta": 0}, digits)
     assert abs(float(value.value) - 0.9) <= float(value.error) < 1e-11
     assert abs(float(places["a"].value)) <= float(places["a"].error)
+
+
+def test_many_digits_of_a_least_risk_at_scale_zero() -> None:
+    """Regression: "the table of exponentials is too large"; of an even kernel the weights say nothing of the largest token."""
+    with processor_time(20.0):
+        value, places = least_risk(MaxSLR(noise=0), Attention(1 + x**2), {"L": 2, "nu": 2}, 16)
+    assert value.digits >= 16
+    assert abs(value.value - 0.5) <= value.error
+    assert abs(places["a"].value) <= places["a"].error

@@ -41,8 +41,9 @@ from symslr.theory.population import matched_scale, minimal_risk, population_ris
 
 QUICK = 2.0
 """Seconds of processor time for a proof that nobody asked for: at key scales in the hundreds one takes a minute."""
-NARROW = 0.25
-"""Below this, the scale from which on tokens meet all that a kernel does is the unit of the search."""
+NARROW, FAR_OUT = 0.25, 1 / 16
+"""Below this, the scale from which on tokens meet all that a kernel does is the unit of the search; below the second, that from
+which on the relevant token does."""
 AROUND, SMALL = (0.5, 1.5), 0.5
 """Where no bounds are given, a least risk is proved for scales between these multiples of the one that a search finds, or for
 |a| <= SMALL where that is smaller."""
@@ -113,7 +114,7 @@ def least_risk(
     Raises:
         CannotEvaluate: where the minimum is not found, or the digits are out of reach.
     """
-    unit = _unit(met_at(task, attention, values))
+    unit = _unit(*met_at(task, attention, values))
     if unit != 1:
         own = replace(attention, kernel=attention.kernel.subs(x, unit * x))
         within = dict(bounds or {})
@@ -156,12 +157,14 @@ def least_risk(
 _matched_scale = lru_cache(maxsize=512)(matched_scale)
 
 
-def _unit(met: float) -> Expr:
+def _unit(met: float, by_relevant: float) -> Expr:
     """1/n where tokens meet all that the kernel does from about that scale on, which is then the unit of the search; else 1.
 
-    At the scales of a search 1/(1 + e^(-100 x)) is as steep as 1/(1 + e^(-x)) at a thousand.
+    At the scales of a search 1/(1 + e^(-100 x)) is as steep as 1/(1 + e^(-x)) at a thousand. So it is for the relevant token
+    alone where that lies far out: at nu = 10^6 it stands at 1000, and no scale of the search is as small as 1/1000.
     """
-    return Rational(1, round(1 / met)) if 0.0 < met < NARROW else S.One
+    found = met if met < NARROW else by_relevant if by_relevant < FAR_OUT else 0.0
+    return Rational(1, round(1 / found)) if found > 0.0 else S.One
 
 
 def _by_search(
@@ -270,8 +273,8 @@ def _at_the_bottom(risk: Expr, values: Mapping[Any, object], digits: int) -> tup
     guess = float(places[a])
     reach = max(SURE * float(places[a].error), SHORT * abs(guess))
     interval = (guess - reach, guess + reach)
-    if not (isfinite(reach) and interval[0] * interval[1] > 0):
-        raise CannotEvaluate("the minimum lies at no finite scale apart from 0")
+    if not isfinite(reach):
+        raise CannotEvaluate("the minimum lies at no finite scale")
     value, place = _enclosed(risk, values, digits, interval, guess)
     if value.digits < digits or not abs(place.value - guess) + place.error < reach / 2:
         raise CannotEvaluate("the minimum is not seen inside of a short interval")
