@@ -175,7 +175,7 @@ def gaussian_means(kernel: Callable[[Any], Any], scale: float, nu: float) -> tup
 
 
 def test_a_scale_far_below_the_scan_is_found() -> None:
-    """Regression: refused, with the advice to give bounds; tanh(a x) + 1/1000 changes from a = 1/1000 on, the scan began at 1/25."""
+    """Regression: bounds were asked for; tanh(a x) + 1/1000 changes from a = 1/1000 on, the scan began at 1/25."""
     values = {"L": 1000, "nu": 20}
     value, places = least_risk(SpikedSLR(noise=0), Attention(tanh(x) + Rational(1, 1000), normaliser=None), values)
 
@@ -189,7 +189,7 @@ def test_a_scale_far_below_the_scan_is_found() -> None:
 
 
 def test_the_unit_of_a_strong_signal_is_that_of_the_relevant_token() -> None:
-    """Regression: refused, with the advice to give bounds; at nu = 10^6 the relevant token stands at 1000, the best scale is 1/300."""
+    """Regression: bounds were asked for; at nu = 10^6 the relevant token stands at 1000, the best scale is 1/300."""
     value, places = least_risk(SpikedSLR(noise=0), Attention(erf(x) ** 2 + Rational(1, 2)), {"L": 7, "nu": 10**6}, 6)
     # the others are below 1/100 at that scale: seven weights 1 + 2 erf^2 of which one is nearly 3
     assert float(value) == pytest.approx(0.400015, abs=1e-6)

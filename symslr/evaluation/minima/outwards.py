@@ -62,7 +62,7 @@ def inwards(objective: Objective, points: Any, values: Any) -> tuple[Any, Any]:
     for side in (-1, 1):
         zero = int(np.searchsorted(points, 0.0))
         while (
-            0 < zero + min(side, 0)
+            zero + min(side, 0) > 0
             and zero + side + 1 < len(points)
             and points[zero] == 0.0
             and np.isfinite(values[zero])
