@@ -155,14 +155,18 @@ def test_a_narrow_kernel_is_searched_in_its_own_unit(kernel: Expr, unit: int) ->
     assert inside.value >= value.value - value.error - inside.error
 
 
-def test_what_is_said_of_a_narrow_kernel_names_the_unit_of_its_scales() -> None:
-    """Intervals and places in messages are those of the search."""
+def test_what_is_said_of_a_narrow_kernel_names_the_unit_of_its_scales_or_the_scales_themselves() -> None:
+    """Intervals of a method are those of the search, bounds that are advised those of whoever gives them."""
     task, narrow = SpikedSLR(noise=0), Attention(1 / (1 + exp(-100 * x)))
     value, places = least_risk(task, narrow, {"L": 2, "nu": 1}, 6, "arb")
     assert re.search(r"branch and bound over .*; a in units of 1/\d+$", value.method)
     assert 0.01 < places["a"].value < 0.05
-    with pytest.raises(CannotEvaluate, match=r"--bounds a:.*; a in units of 1/\d+$"):
-        least_risk(task, Attention(exp(40 * x) + exp(-40 * x) + exp(90 * x**2)), {"L": 2, "nu": 1})
+    steep = Attention(exp(40 * x) + exp(-40 * x) + exp(90 * x**2))
+    with pytest.raises(CannotEvaluate, match=r"--bounds a:") as fault:
+        least_risk(task, steep, {"L": 2, "nu": 1})
+    advised = re.search(r"--bounds a:([-.\de]+):([-.\de]+) ", str(fault.value))
+    value, places = least_risk(task, steep, {"L": 2, "nu": 1}, bounds={a: tuple(map(float, advised.groups()))})
+    assert float(value) <= 0.5
 
 
 def gaussian_means(kernel: Callable[[Any], Any], scale: float, nu: float) -> tuple[float, float, float]:

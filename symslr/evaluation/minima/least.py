@@ -17,7 +17,7 @@ from sympy import Expr, Rational, S, Symbol, oo
 from symslr.budget import OutOfTime, processor_time
 from symslr.evaluation.admission.inputs import checked_digits, checked_inputs
 from symslr.evaluation.engine import EXPONENTIAL, MULTIPRECISION_DIGITS, evaluate, symbols_of
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, NoLeastValue
 from symslr.evaluation.minima.far import (
     RISK,
     Answers,
@@ -56,6 +56,9 @@ FEW, NEAR = 3, 0.1
 
 OUTWARDS, HALVED = (32.0, 64.0, 128.0), (0.4, 0.6)
 """Scales beyond a scan; what a doubled scale leaves of a risk above its limit lies between these where it falls as 1/a."""
+
+TOWARDS_ZERO = "as a goes to 0"
+"""Where a least risk is only approached; at 0 itself the kernel vanishes."""
 
 PLACE_DIGITS = 10
 """Digits of a search that is made for the place alone, the least value being known in another way."""
@@ -123,6 +126,8 @@ def least_risk(
         said = f"a in units of {unit}"
         try:
             value, found = least_risk(task, own, values, digits, backend, within)
+        except NoLeastValue as refusal:
+            raise refusal.times(float(unit)) from refusal
         except CannotEvaluate as refusal:
             raise CannotEvaluate(f"{refusal}; {said}") from refusal
         place = replace(found["a"], value=found["a"].value * unit, error=found["a"].error * unit)
@@ -198,6 +203,8 @@ def _by_search(
         except CannotEvaluate:
             pass
     value, places = minimise(risk, moving, values, digits, start=_place_in_the_limit(task, attention, moving, values))
+    if moving == [a] and places[a].value == 0 and attention.kernel.subs(x, 0) == 0:
+        places = {a: replace(places[a], method=TOWARDS_ZERO)}
     return value, _named(places)
 
 
@@ -301,12 +308,15 @@ def _certified(
     if bounds:
         interval = bounds[a]
     else:
-        if not isfinite(guess):
-            raise CannotEvaluate(
-                "certified: the risk falls as the scale grows, to a limit that is not proved; give an interval (--bounds a:0:8)"
+        vanishes = attention.kernel.subs(x, 0) == 0
+        if not isfinite(guess) or (guess == 0 and vanishes):
+            raise NoLeastValue(
+                "certified: the risk falls as the scale {}, to a limit that is not proved; give a scale (--scale 1) or a short "
+                "interval of scales (--bounds a:1:2)",
+                "vanishes" if guess == 0 else "grows",
             )
         ends = [float(f"{factor * guess:.2g}") for factor in AROUND]
-        interval = (min(ends), max(ends)) if abs(guess) > SMALL else (-SMALL, SMALL)
+        interval = (min(ends), max(ends)) if vanishes or abs(guess) > SMALL else (-SMALL, SMALL)
     wanted = MULTIPRECISION_DIGITS if digits is None else checked_digits(digits)
     value, place = _enclosed(risk, values, wanted, interval, guess)
     return value, {"a": place}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sympy import Symbol
 
-from symslr.evaluation.errors import CannotEvaluate, TooDear
+from symslr.evaluation.errors import CannotEvaluate, NoLeastValue, TooDear
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
 
@@ -145,13 +145,15 @@ def all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
         if not isinstance(reason, TooDear):
             continue
         known = sorted({place[0] for place, own in zip(places, found) if own})
-        raise unknown(objective, places[k], reason, f"{known[1]:.3g}:{known[-2]:.3g}" if len(known) > 2 else "LOW:HIGH")
+        raise unknown(objective, places[k], reason, *([known[1], known[-2]] if len(known) > 2 else ()))
 
 
-def unknown(objective: Objective, place: Any, reason: object, parts: str) -> CannotEvaluate:
+def unknown(objective: Objective, place: Any, reason: object, low: Any = "LOW", high: Any = "HIGH") -> CannotEvaluate:
     """What is said where the function has no value at a place that may be the lowest."""
-    at = ", ".join(f"{symbol} = {x:.3g}" for symbol, x in zip(objective.variables, place))
-    return CannotEvaluate(
-        f"the least value is not known, as there is none at {at} ({reason}); give bounds within which there are "
-        f"(--bounds {objective.variables[0]}:{parts} on the command line)"
+    first, *others = objective.variables
+    beside = "".join(f", {symbol} = {x:.3g}" for symbol, x in zip(others, place[1:]))
+    text = (
+        "the least value is not known, as there is none at {} = {}{} ({}); give bounds within which there are (--bounds {}:{}:{} "
+        "on the command line)"
     )
+    return NoLeastValue(text, first, float(place[0]), beside, reason, first, low, high)

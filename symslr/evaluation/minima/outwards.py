@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, NoLeastValue
 from symslr.evaluation.minima.objective import Objective
 from symslr.evaluation.minima.series import SPAN, USEFUL, Limit, limit
 from symslr.evaluation.minima.valley import FINE
@@ -128,10 +128,11 @@ def beyond_edge(objective: Objective, points: Any, values: Any, i: int) -> Limit
     try:
         return limit(_far(objective), float(start), factor, useful=POOR)
     except CannotEvaluate as fault:
-        raise CannotEvaluate(
-            f"the lowest value of the scan is at its end, {objective.variables[0]} = {points[i]:.3g}, and beyond it tends to "
-            f"nothing that is seen ({fault}); give bounds (--bounds {objective.variables[0]}:LOW:HIGH on the command line)"
-        ) from fault
+        text = (
+            "the lowest value of the scan is at its end, {} = {}, and beyond it tends to nothing that is seen; give bounds "
+            "(--bounds {}:LOW:HIGH on the command line)"
+        )
+        raise NoLeastValue(text, objective.variables[0], float(points[i]), objective.variables[0]) from fault
 
 
 def _settles(values: Any, end: int) -> bool:

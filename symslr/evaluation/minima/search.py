@@ -116,7 +116,7 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]]) -> Lea
         try:
             found = refined(objective, lower)
         except CannotEvaluate as reason:
-            raise unknown(objective, lower, reason, "LOW:HIGH") from reason
+            raise unknown(objective, lower, reason) from reason
     raise OutOfDigits("the minimum could not be refined: lower values lie beside it")
 
 
