@@ -212,3 +212,10 @@ def test_many_digits_of_a_least_risk_at_scale_zero() -> None:
     assert value.digits >= 16
     assert abs(value.value - 0.5) <= value.error
     assert abs(places["a"].value) <= places["a"].error
+
+
+def test_scales_past_all_that_a_kernel_does_may_be_dear() -> None:
+    """Regression: bounds were asked for, as a token mesh at a = 16 is too large; from a = 2 on exp(-x^2) selects the smallest |x|."""
+    value, places = least_risk(SpikedSLR(noise=0), Attention(exp(-(x**2))), {"L": 4, "nu": Rational(1, 20)})
+    assert abs(float(value) - 0.75) <= float(value.error) < 1e-10
+    assert abs(float(places["a"])) <= float(places["a"].error)
