@@ -16,6 +16,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima import search
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softplus
+from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import a, x
 from symslr.theory import bayes_risk, population_risk
 
@@ -215,7 +216,8 @@ def test_many_digits_of_a_least_risk_at_scale_zero() -> None:
 
 
 def test_scales_past_all_that_a_kernel_does_may_be_dear() -> None:
-    """Regression: bounds were asked for, as a token mesh at a = 16 is too large; from a = 2 on exp(-x^2) selects the smallest |x|."""
-    value, places = least_risk(SpikedSLR(noise=0), Attention(exp(-(x**2))), {"L": 4, "nu": Rational(1, 20)})
-    assert abs(float(value) - 0.75) <= float(value.error) < 1e-10
+    """Regression: bounds were asked for, as a token mesh at a = 16 is too large; from 2 on exp(-x^2) selects the smallest |x|."""
+    task = SpikedSLR(length=LengthLaw({1: Rational(1, 2), 4: Rational(1, 2)}), noise=0)
+    value, places = least_risk(task, Attention(exp(-(x**2))), {"nu": Rational(1, 20)})
+    assert abs(float(value) - 3 / 8) <= float(value.error) < 1e-10
     assert abs(float(places["a"])) <= float(places["a"].error)

@@ -134,7 +134,7 @@ class Objective:
 
 
 def all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
-    """Nothing, where the function is known at every place of a scan, or has no value there, or has risen past all that a kernel does.
+    """Nothing, where the function is known at every place of a scan, has no value there, or has risen past all that a kernel does.
 
     log(1 + e^x) + e^(40 x - 800) is softplus at small scales, and nearly selects the largest token at large ones; e^(-x^2) selects
     the smallest one from a = 2 on, and nothing more comes of a larger scale.
