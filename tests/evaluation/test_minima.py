@@ -8,7 +8,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import erfc
-from sympy import Abs, Max, Min, Rational, Symbol, exp, log, sin
+from sympy import Abs, Max, Min, Rational, Symbol, exp, log, sin, sqrt
 
 from symslr.budget import processor_time
 from symslr.evaluation import evaluate, least_risk, minimise
@@ -221,3 +221,10 @@ def test_scales_past_all_that_a_kernel_does_may_be_dear() -> None:
     value, places = least_risk(task, Attention(exp(-(x**2))), {"nu": Rational(1, 20)})
     assert abs(float(value) - 3 / 8) <= float(value.error) < 1e-10
     assert abs(float(places["a"])) <= float(places["a"].error)
+
+
+def test_of_the_two_limits_of_an_even_kernel_the_positive_one_is_named() -> None:
+    """Regression: "at a = -inf", as the last digits of the two limits fell."""
+    for length in (7, 1000):
+        _, places = least_risk(SpikedSLR(noise=0), Attention(sqrt(1 + x**2)), {"L": length, "nu": 20})
+        assert float(places["a"]) == np.inf

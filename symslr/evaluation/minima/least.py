@@ -205,6 +205,8 @@ def _by_search(
     value, places = minimise(risk, moving, values, digits, start=_place_in_the_limit(task, attention, moving, values))
     if moving == [a] and places[a].value == 0 and attention.kernel.subs(x, 0) == 0:
         places = {a: replace(places[a], method=TOWARDS_ZERO)}
+    if moving == [a] and places[a].value < 0 and has_parity(attention.kernel):  # of two alike the positive one
+        places = {a: replace(places[a], value=-places[a].value)}
     return value, _named(places)
 
 

@@ -145,7 +145,7 @@ def all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
     found = np.isfinite(values)
     for k in sorted(np.flatnonzero(~found), key=lambda k: max(map(abs, places[k]))):
         reason = objective.refusal(places[k])
-        if not isinstance(reason, TooDear) or _has_risen(objective, places, values, k):
+        if not isinstance(reason, TooDear) or _has_risen(objective, places, values, int(k)):
             continue
         known = sorted({place[0] for place, own in zip(places, found) if own})
         raise unknown(objective, places[k], reason, *([known[1], known[-2]] if len(known) > 2 else ()))
