@@ -95,7 +95,9 @@ def met_at(task: Task, attention: Attention, values: Mapping[Any, object]) -> tu
     base, weight = task.law.base, task.law.relevant_factor or S.One
     numbers = _numbers(attention.kernel + base.density + weight, values)
     relevant = base.func(base.density * weight, *base.support)
-    return Attended((attention.kernel,), base).met(numbers), Attended((attention.kernel,), relevant).met(numbers)
+    met = Attended((attention.kernel,), base).met(numbers)
+    is_one = exponential(attention.kernel, x) is not None  # alike at every token, up to a factor
+    return met, met if is_one else Attended((attention.kernel,), relevant).met(numbers)
 
 
 def far_scale(scale: Expr, task: Task, attention: Attention, values: Mapping[Any, object]) -> Far | None:
