@@ -15,7 +15,7 @@ from symslr.evaluation import least_risk, minimise, risk_at
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.features import Attended, farthest_feature, usual_size
 from symslr.model.attention import Attention
-from symslr.model.catalogue import SpikedSLR
+from symslr.model.catalogue import SpikedSLR, softplus
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw, normal
 from symslr.model.symbols import a, x
 from symslr.model.task import Task
@@ -198,3 +198,10 @@ def test_the_unit_of_a_strong_signal_is_that_of_the_relevant_token() -> None:
     # the others are below 1/100 at that scale: seven weights 1 + 2 erf^2 of which one is nearly 3
     assert float(value) == pytest.approx(0.400015, abs=1e-6)
     assert 1e-3 < float(places["a"]) < 1e-2
+
+
+def test_softplus_at_the_strongest_signals() -> None:
+    """Regression: a built-in attention asked for bounds; among 20 tokens at nu = 10^6 by sums from the Laplace form."""
+    value, places = least_risk(SpikedSLR(noise=0), softplus, {"L": 20, "nu": 10**6}, 6)
+    assert abs(float(value) - 1.5716594944e-5) <= float(value.error)
+    assert abs(float(places["a"]) - 4.80598) <= float(places["a"].error)
