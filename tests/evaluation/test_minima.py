@@ -228,3 +228,9 @@ def test_of_the_two_limits_of_an_even_kernel_the_positive_one_is_named() -> None
     for length in (7, 1000):
         _, places = least_risk(SpikedSLR(noise=0), Attention(sqrt(1 + x**2)), {"L": length, "nu": 20})
         assert float(places["a"]) == np.inf
+
+
+def test_many_digits_of_what_is_only_approached_at_scale_zero_are_refused() -> None:
+    """There is no interval around such a place on which a proof could be looked for."""
+    with pytest.raises(CannotEvaluate, match="only approached, as a goes to 0; ask for at most"):
+        least_risk(SpikedSLR(noise=0), Attention(x / sqrt(1 + x**2), None), {"L": 100, "nu": 3}, 20)

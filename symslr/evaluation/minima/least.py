@@ -282,7 +282,7 @@ def _at_the_bottom(risk: Expr, values: Mapping[Any, object], digits: int) -> tup
     guess = float(places[a])
     reach = max(SURE * float(places[a].error), SHORT * abs(guess))
     interval = (guess - reach, guess + reach)
-    if not isfinite(reach):
+    if not 0 < reach < np.inf:  # it is nothing where the risk is only approached at 0
         raise CannotEvaluate("the minimum lies at no finite scale")
     value, place = _enclosed(risk, values, digits, interval, guess)
     if value.digits < digits or not abs(place.value - guess) + place.error < reach / 2:
