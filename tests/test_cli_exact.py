@@ -153,3 +153,10 @@ def test_a_signal_of_size_zero_needs_no_strength(capsys, tmp_path) -> None:
     for command in (("risk", "--attention", "softmax"), ("bayes",)):
         found = answer(capsys, *command, "--task", str(model))
         assert abs(float(str(found["value"])) - 2 / 3) < 1e-14
+
+
+def test_a_place_that_is_only_approached_is_not_called_a_place(capsys) -> None:
+    """Regression: "at a = 0.0, error 0.0"; at scale 0 the kernel vanishes and there is no risk."""
+    with pytest.raises(SystemExit):
+        main(["risk", "--length", "3", "--nu", "2", "--kernel", "sin(x)", "--normalise", "none"])
+    assert capsys.readouterr().out.splitlines()[-1] == "  as a goes to 0"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from symslr.model.asked import Located, Problem
     from symslr.theory.symbolic import Formula
 
+IN_THE_LIMIT = "as a goes to "
+"""So begins what is said of a place that is only approached."""
 FOR_A_FORMULA = 0.2
 """Of the budget so much may go to a closed form."""
 
@@ -290,7 +292,10 @@ def show(
     typer.echo(f"  {numbers['value']}")
     typer.echo(f"  error {numbers['error']} ({value.kind}), {value.method}, {value.seconds:.3f} s")
     for name, place in best.items():
-        anywhere = place["error"] == "+inf"
-        typer.echo(
-            f"  at {shown[name]['method']}" if anywhere else f"  at {name} = {place['value']}, error {place['error']}"
-        )
+        method = str(shown[name]["method"])
+        if method.startswith(IN_THE_LIMIT):
+            typer.echo(f"  {method}")
+        elif place["error"] == "+inf":
+            typer.echo(f"  at {method}")
+        else:
+            typer.echo(f"  at {name} = {place['value']}, error {place['error']}")

@@ -19,6 +19,19 @@ class TooDear(OutOfDigits):
     """A mesh would be larger than is worth while; another form of the same integral would meet it again."""
 
 
+class NoLeastValue(CannotEvaluate):
+    """No least value was found, in a text with ``{}`` for its parts; numbers among them are scales, in the unit of the search."""
+
+    def __str__(self) -> str:
+        text, *parts = self.args
+        return str(text).format(*(f"{part:.3g}" if isinstance(part, float) else part for part in parts))
+
+    def times(self, unit: float) -> NoLeastValue:
+        """The same with the scales in units of which ``unit`` makes one."""
+        text, *parts = self.args
+        return NoLeastValue(text, *(unit * part if isinstance(part, float) else part for part in parts))
+
+
 class NotProved(CannotEvaluate):
     """No proof was found that a function is analytic or bounded on a region; another region may do.
 

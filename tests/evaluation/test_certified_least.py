@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from flint import acb, arb, arb_poly, arb_series, ctx, fmpq
 from mpmath import mp
-from sympy import Abs, Expr, Integer, Rational, Symbol, cos, erf, exp, log, sqrt
+from sympy import Abs, Expr, Integer, Rational, Symbol, cos, erf, exp, log, sin, sqrt
 
 from symslr import MaxSLR, SpikedSLR, evaluate, minimise, population_risk
+from symslr.budget import processor_time
 from symslr.evaluation import least_risk
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.proof import all_enclosed
@@ -23,6 +24,7 @@ from symslr.evaluation.certified.least.search import Search, least_certified, pa
 from symslr.evaluation.certified.least.series import Series, terms
 from symslr.evaluation.certified.taylor import Jet, Taylor
 from symslr.evaluation.errors import CannotEvaluate, NotProved
+from symslr.evaluation.minima.least import TOWARDS_ZERO
 from symslr.evaluation.numbers.balls import from_mpf
 from symslr.evaluation.numbers.elementary import Between
 from symslr.evaluation.plan import canonical
@@ -360,3 +362,24 @@ def test_all_of_an_interval_is_covered_by_stretches_that_are_cut(top: float, pla
     assert len(made) <= 24
     for scale in np.linspace(1.0, 1.375, 97):
         assert any(abs(scale - centre) <= radius for centre, radius in made)
+
+
+def test_a_kernel_that_vanishes_at_zero_is_proved_beside_it() -> None:
+    """Regression: the interval held a = 0, where no risk is: half a minute, and the advice to take more time."""
+    with processor_time(20.0):
+        value, places = least_risk(TASK, Attention(x * cos(x), normaliser=None), {"L": 5, "nu": 100}, 15, "arb")
+    tokens = np.linspace(-9.0, 9.0, 20_001)
+    density = np.exp(-(tokens**2) / 2) / np.sqrt(2 * np.pi) * (tokens[1] - tokens[0])
+    near, other = (y * np.cos(y) for y in (float(places["a"]) * (tokens + 10.0), float(places["a"]) * tokens))
+    risk = 1 - (density @ near) ** 2 / (density @ near**2 + 4 * (density @ other**2))
+    assert abs(float(value) - risk) < 1e-12
+    assert value.kind is Kind.CERTIFIED
+
+
+def test_a_risk_that_falls_towards_scale_zero_is_said_to() -> None:
+    """Regression: "a division by an enclosure of zero"."""
+    attention = Attention(sin(x), normaliser=None)
+    with pytest.raises(CannotEvaluate, match=r"as the scale vanishes.*--scale 1\) or a short interval"):
+        least_risk(TASK, attention, {"L": 3, "nu": 2}, 15, "arb")
+    _, places = least_risk(TASK, attention, {"L": 3, "nu": 2})
+    assert places["a"].method == TOWARDS_ZERO

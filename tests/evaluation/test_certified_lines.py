@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from flint import acb, arb, ctx
 from mpmath import mp
-from sympy import Expr, Integer, Rational, Symbol, cos, cosh, erf, exp, lambdify, log, pi, sin, sqrt, tanh
+from sympy import Expr, Integer, Rational, Symbol, atan, cos, cosh, erf, exp, lambdify, log, pi, sin, sqrt, tanh
 
 from symslr import evaluate
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
@@ -53,6 +53,8 @@ POSITIVE = [
     exp(-sqrt(1 + z**2)),
     exp(-((1 + z**2) ** Rational(1, 3))),
     exp(-((1 + z**2) ** Rational(4, 5)) / 10),
+    exp(atan(z)),
+    atan(exp(z)),
 ]
 
 
@@ -80,6 +82,7 @@ HALF_LINES = [
     (z ** (-2), -1),
     ((1 + z**2) ** Rational(-1, 2), -1),
     (erf(z), -1),
+    (atan(z), -1),
     (exp(-z) ** Rational(1, 3), 1),
     (1 / (2 + sin(z) - cos(z) / 3), 1),
     (z**5 - 40 * z**4 + z, -1),
@@ -223,6 +226,13 @@ def test_the_kernel_is_positive_on_the_short_sides_of_a_strip_too() -> None:
         Strips(z, (1 + exp(3 * z),), [GAUSSIAN]).of(top, 24, 8)
 
 
+def test_no_strip_reaches_the_branch_points_of_atan() -> None:
+    """At i and -i; beyond them, on the imaginary axis, it jumps by pi and no value there shows that."""
+    assert Strips(z, (2 + atan(z),), [GAUSSIAN]).of(0.5, 24, 24).half_width == 0.5
+    with pytest.raises(NotProved, match="branch point of atan"):
+        Strips(z, (2 + atan(z),), [GAUSSIAN]).of(1.5, 24, 24)
+
+
 @pytest.mark.parametrize("kernel", POSITIVE[:4], ids=str)
 def test_the_midpoint_rule_between_near_ends_is_off_by_less_than_its_bound(kernel: Expr) -> None:
     """From -1 to 3/2, where the integrand is far from small; the truth is Arb's adaptive integration between the ends."""
@@ -286,6 +296,8 @@ def test_what_lies_beyond_the_window_is_as_its_bounds_say() -> None:
         (exp(x - x**2 / 10), 1, 3, 1),
         (exp(-(x**2)) + exp(-((x - 2) ** 2) / 2), Rational(1, 2), 3, 2),
         (1 + erf(x), Rational(-1, 2), 3, 2),
+        (2 + atan(2 * x), 1, 3, 2),
+        (atan(exp(x)), 2, 2, 3),
     ],
     ids=str,
 )

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from sympy import Abs, Expr, Integer, Max, Rational, erf, exp, log, sign, sin
+from sympy import Abs, Expr, Integer, Max, Rational, erf, exp, log, sign, sin, tanh
 
 from symslr.evaluation import least_risk, minimise, risk_at
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.features import Attended, farthest_feature, usual_size
 from symslr.model.attention import Attention
-from symslr.model.catalogue import SpikedSLR
+from symslr.model.catalogue import SpikedSLR, softplus
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw, normal
 from symslr.model.symbols import a, x
 from symslr.model.task import Task
@@ -155,11 +155,53 @@ def test_a_narrow_kernel_is_searched_in_its_own_unit(kernel: Expr, unit: int) ->
     assert inside.value >= value.value - value.error - inside.error
 
 
-def test_what_is_said_of_a_narrow_kernel_names_the_unit_of_its_scales() -> None:
-    """Intervals and places in messages are those of the search."""
+def test_what_is_said_of_a_narrow_kernel_names_the_unit_of_its_scales_or_the_scales_themselves() -> None:
+    """Intervals of a method are those of the search, bounds that are advised those of whoever gives them."""
     task, narrow = SpikedSLR(noise=0), Attention(1 / (1 + exp(-100 * x)))
     value, places = least_risk(task, narrow, {"L": 2, "nu": 1}, 6, "arb")
     assert re.search(r"branch and bound over .*; a in units of 1/\d+$", value.method)
     assert 0.01 < places["a"].value < 0.05
-    with pytest.raises(CannotEvaluate, match=r"--bounds a:.*; a in units of 1/\d+$"):
-        least_risk(task, Attention(exp(40 * x) + exp(-40 * x) + exp(90 * x**2)), {"L": 2, "nu": 1})
+    steep = Attention(exp(40 * x) + exp(-40 * x) + exp(90 * x**2))
+    with pytest.raises(CannotEvaluate, match=r"--bounds a:") as fault:
+        least_risk(task, steep, {"L": 2, "nu": 1})
+    advised = re.search(r"--bounds a:([-.\de]+):([-.\de]+) ", str(fault.value))
+    value, places = least_risk(task, steep, {"L": 2, "nu": 1}, bounds={a: tuple(map(float, advised.groups()))})
+    assert float(value) <= 0.5
+
+
+def gaussian_means(kernel: Callable[[Any], Any], scale: float, nu: float) -> tuple[float, float, float]:
+    """E kappa of a relevant token, and E kappa^2 of it and of another, by sums over the line."""
+    shift = np.sqrt(nu)
+    tokens = np.linspace(-10.0, 10.0, 200_001)
+    density = np.exp(-(tokens**2) / 2) / np.sqrt(2 * np.pi) * (tokens[1] - tokens[0])
+    near, other = kernel(scale * (tokens + shift)), kernel(scale * tokens)
+    return float(density @ near), float(density @ near**2), float(density @ other**2)
+
+
+def test_a_scale_far_below_the_scan_is_found() -> None:
+    """Regression: bounds were asked for; tanh(a x) + 1/1000 changes from a = 1/1000 on, the scan began at 1/25."""
+    values = {"L": 1000, "nu": 20}
+    value, places = least_risk(SpikedSLR(noise=0), Attention(tanh(x) + Rational(1, 1000), normaliser=None), values)
+
+    def risk(scale: float) -> float:
+        mean, square, other = gaussian_means(lambda y: np.tanh(y) + 1e-3, scale, 20)
+        return 1 - mean**2 / (square + 999 * other)
+
+    one = minimize_scalar(risk, bounds=(1e-3, 1e-2), method="bounded", options={"xatol": 1e-8})
+    assert abs(float(value) - one.fun) <= float(value.error) + 1e-11
+    assert abs(float(places["a"]) / one.x - 1) < 1e-3
+
+
+def test_the_unit_of_a_strong_signal_is_that_of_the_relevant_token() -> None:
+    """Regression: bounds were asked for; at nu = 10^6 the relevant token stands at 1000, the best scale is 1/300."""
+    value, places = least_risk(SpikedSLR(noise=0), Attention(erf(x) ** 2 + Rational(1, 2)), {"L": 7, "nu": 10**6}, 6)
+    # the others are below 1/100 at that scale: seven weights 1 + 2 erf^2 of which one is nearly 3
+    assert float(value) == pytest.approx(0.400015, abs=1e-6)
+    assert 1e-3 < float(places["a"]) < 1e-2
+
+
+def test_softplus_at_the_strongest_signals() -> None:
+    """Regression: a built-in attention asked for bounds; among 20 tokens at nu = 10^6 by sums from the Laplace form."""
+    value, places = least_risk(SpikedSLR(noise=0), softplus, {"L": 20, "nu": 10**6}, 6)
+    assert abs(float(value) - 1.5716594944e-5) <= float(value.error)
+    assert abs(float(places["a"]) - 4.80598) <= float(places["a"].error)

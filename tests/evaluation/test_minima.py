@@ -8,13 +8,15 @@ from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import erfc
-from sympy import Abs, Max, Min, Rational, Symbol, exp, log, sin
+from sympy import Abs, Max, Min, Rational, Symbol, exp, log, sin, sqrt
 
+from symslr.budget import processor_time
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima import search
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softplus
+from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import a, x
 from symslr.theory import bayes_risk, population_risk
 
@@ -202,3 +204,33 @@ def test_a_risk_that_falls_to_its_limit_at_zero(kernel, digits) -> None:
     value, places = least_risk(SpikedSLR(), attention, {"L": 3, "nu": Rational(1, 3), "Delta": 0}, digits)
     assert abs(float(value.value) - 0.9) <= float(value.error) < 1e-11
     assert abs(float(places["a"].value)) <= float(places["a"].error)
+
+
+def test_many_digits_of_a_least_risk_at_scale_zero() -> None:
+    """Regression: "the table of exponentials is too large"; of an even kernel the weights say nothing of the largest token."""
+    with processor_time(20.0):
+        value, places = least_risk(MaxSLR(noise=0), Attention(1 + x**2), {"L": 2, "nu": 2}, 16)
+    assert value.digits >= 16
+    assert abs(value.value - 0.5) <= value.error
+    assert abs(places["a"].value) <= places["a"].error
+
+
+def test_scales_past_all_that_a_kernel_does_may_be_dear() -> None:
+    """Regression: bounds were asked for, as a token mesh at a = 16 is too large; from 2 on exp(-x^2) selects the smallest |x|."""
+    task = SpikedSLR(length=LengthLaw({1: Rational(1, 2), 4: Rational(1, 2)}), noise=0)
+    value, places = least_risk(task, Attention(exp(-(x**2))), {"nu": Rational(1, 20)})
+    assert abs(float(value) - 3 / 8) <= float(value.error) < 1e-10
+    assert abs(float(places["a"])) <= float(places["a"].error)
+
+
+def test_of_the_two_limits_of_an_even_kernel_the_positive_one_is_named() -> None:
+    """Regression: "at a = -inf", as the last digits of the two limits fell."""
+    for length in (7, 1000):
+        _, places = least_risk(SpikedSLR(noise=0), Attention(sqrt(1 + x**2)), {"L": length, "nu": 20})
+        assert float(places["a"]) == np.inf
+
+
+def test_many_digits_of_what_is_only_approached_at_scale_zero_are_refused() -> None:
+    """There is no interval around such a place on which a proof could be looked for."""
+    with pytest.raises(CannotEvaluate, match="only approached, as a goes to 0; ask for at most"):
+        least_risk(SpikedSLR(noise=0), Attention(x / sqrt(1 + x**2), None), {"L": 100, "nu": 3}, 20)

@@ -89,10 +89,15 @@ class Far:
         return exact((self.sign * (exact(size) / self.unit) ** (1 / self.power)).evalf(20))
 
 
-def met_at(task: Task, attention: Attention, values: Mapping[Any, object]) -> float:
-    """The scale from which on tokens meet all that the kernel does; 0 where it has no features, or a parameter no number."""
-    attended = Attended((attention.kernel,), task.law.base)
-    return attended.met(_numbers(attention.kernel + task.law.base.density, values))
+def met_at(task: Task, attention: Attention, values: Mapping[Any, object]) -> tuple[float, float]:
+    """The scales from which on tokens, and the relevant token, meet all that the kernel does; 0 where it has no features, or a
+    parameter no number."""
+    base, weight = task.law.base, task.law.relevant_factor or S.One
+    numbers = _numbers(attention.kernel + base.density + weight, values)
+    relevant = base.func(base.density * weight, *base.support)
+    met = Attended((attention.kernel,), base).met(numbers)
+    is_one = exponential(attention.kernel, x) is not None  # alike at every token, up to a factor
+    return met, met if is_one else Attended((attention.kernel,), relevant).met(numbers)
 
 
 def far_scale(scale: Expr, task: Task, attention: Attention, values: Mapping[Any, object]) -> Far | None:
@@ -103,7 +108,7 @@ def far_scale(scale: Expr, task: Task, attention: Attention, values: Mapping[Any
     size = float(abs(scale))
     if size < FAR_SCALE:
         return None
-    met = met_at(task, attention, values)
+    met, _ = met_at(task, attention, values)
     is_one = exponential(attention.kernel, x) is not None and attention.offset == 0
     return Far(a, sign(scale), size, S.One, S.One, "the scale", (0,), is_one or met > SIZES[0], met)
 

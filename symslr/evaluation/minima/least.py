@@ -17,7 +17,7 @@ from sympy import Expr, Rational, S, Symbol, oo
 from symslr.budget import OutOfTime, processor_time
 from symslr.evaluation.admission.inputs import checked_digits, checked_inputs
 from symslr.evaluation.engine import EXPONENTIAL, MULTIPRECISION_DIGITS, evaluate, symbols_of
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, NoLeastValue
 from symslr.evaluation.minima.far import (
     RISK,
     Answers,
@@ -41,8 +41,9 @@ from symslr.theory.population import matched_scale, minimal_risk, population_ris
 
 QUICK = 2.0
 """Seconds of processor time for a proof that nobody asked for: at key scales in the hundreds one takes a minute."""
-NARROW = 0.25
-"""Below this, the scale from which on tokens meet all that a kernel does is the unit of the search."""
+NARROW, FAR_OUT = 0.25, 1 / 16
+"""Below this, the scale from which on tokens meet all that a kernel does is the unit of the search; below the second, that from
+which on the relevant token does."""
 AROUND, SMALL = (0.5, 1.5), 0.5
 """Where no bounds are given, a least risk is proved for scales between these multiples of the one that a search finds, or for
 |a| <= SMALL where that is smaller."""
@@ -55,6 +56,9 @@ FEW, NEAR = 3, 0.1
 
 OUTWARDS, HALVED = (32.0, 64.0, 128.0), (0.4, 0.6)
 """Scales beyond a scan; what a doubled scale leaves of a risk above its limit lies between these where it falls as 1/a."""
+
+TOWARDS_ZERO = "as a goes to 0"
+"""Where a least risk is only approached; at 0 itself the kernel vanishes."""
 
 PLACE_DIGITS = 10
 """Digits of a search that is made for the place alone, the least value being known in another way."""
@@ -113,7 +117,7 @@ def least_risk(
     Raises:
         CannotEvaluate: where the minimum is not found, or the digits are out of reach.
     """
-    unit = _unit(met_at(task, attention, values))
+    unit = _unit(*met_at(task, attention, values))
     if unit != 1:
         own = replace(attention, kernel=attention.kernel.subs(x, unit * x))
         within = dict(bounds or {})
@@ -122,6 +126,8 @@ def least_risk(
         said = f"a in units of {unit}"
         try:
             value, found = least_risk(task, own, values, digits, backend, within)
+        except NoLeastValue as refusal:
+            raise refusal.times(float(unit)) from refusal
         except CannotEvaluate as refusal:
             raise CannotEvaluate(f"{refusal}; {said}") from refusal
         place = replace(found["a"], value=found["a"].value * unit, error=found["a"].error * unit)
@@ -156,12 +162,14 @@ def least_risk(
 _matched_scale = lru_cache(maxsize=512)(matched_scale)
 
 
-def _unit(met: float) -> Expr:
+def _unit(met: float, by_relevant: float) -> Expr:
     """1/n where tokens meet all that the kernel does from about that scale on, which is then the unit of the search; else 1.
 
-    At the scales of a search 1/(1 + e^(-100 x)) is as steep as 1/(1 + e^(-x)) at a thousand.
+    At the scales of a search 1/(1 + e^(-100 x)) is as steep as 1/(1 + e^(-x)) at a thousand. So it is for the relevant token
+    alone where that lies far out: at nu = 10^6 it stands at 1000, and no scale of the search is as small as 1/1000.
     """
-    return Rational(1, round(1 / met)) if 0.0 < met < NARROW else S.One
+    found = met if met < NARROW else by_relevant if by_relevant < FAR_OUT else 0.0
+    return Rational(1, round(1 / found)) if found > 0.0 else S.One
 
 
 def _by_search(
@@ -195,6 +203,10 @@ def _by_search(
         except CannotEvaluate:
             pass
     value, places = minimise(risk, moving, values, digits, start=_place_in_the_limit(task, attention, moving, values))
+    if moving == [a] and places[a].value == 0 and attention.kernel.subs(x, 0) == 0:
+        places = {a: replace(places[a], method=TOWARDS_ZERO)}
+    if moving == [a] and places[a].value < 0 and has_parity(attention.kernel):  # of two alike the positive one
+        places = {a: replace(places[a], value=-places[a].value)}
     return value, _named(places)
 
 
@@ -270,8 +282,8 @@ def _at_the_bottom(risk: Expr, values: Mapping[Any, object], digits: int) -> tup
     guess = float(places[a])
     reach = max(SURE * float(places[a].error), SHORT * abs(guess))
     interval = (guess - reach, guess + reach)
-    if not (isfinite(reach) and interval[0] * interval[1] > 0):
-        raise CannotEvaluate("the minimum lies at no finite scale apart from 0")
+    if not 0 < reach < np.inf:  # it is nothing where the risk is only approached at 0
+        raise CannotEvaluate("the minimum lies at no finite scale")
     value, place = _enclosed(risk, values, digits, interval, guess)
     if value.digits < digits or not abs(place.value - guess) + place.error < reach / 2:
         raise CannotEvaluate("the minimum is not seen inside of a short interval")
@@ -298,12 +310,15 @@ def _certified(
     if bounds:
         interval = bounds[a]
     else:
-        if not isfinite(guess):
-            raise CannotEvaluate(
-                "certified: the risk falls as the scale grows, to a limit that is not proved; give an interval (--bounds a:0:8)"
+        vanishes = attention.kernel.subs(x, 0) == 0
+        if not isfinite(guess) or (guess == 0 and vanishes):
+            raise NoLeastValue(
+                "certified: the risk falls as the scale {}, to a limit that is not proved; give a scale (--scale 1) or a short "
+                "interval of scales (--bounds a:1:2)",
+                "vanishes" if guess == 0 else "grows",
             )
         ends = [float(f"{factor * guess:.2g}") for factor in AROUND]
-        interval = (min(ends), max(ends)) if abs(guess) > SMALL else (-SMALL, SMALL)
+        interval = (min(ends), max(ends)) if vanishes or abs(guess) > SMALL else (-SMALL, SMALL)
     wanted = MULTIPRECISION_DIGITS if digits is None else checked_digits(digits)
     value, place = _enclosed(risk, values, wanted, interval, guess)
     return value, {"a": place}

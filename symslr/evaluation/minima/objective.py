@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from sympy import Symbol
 
-from symslr.evaluation.errors import CannotEvaluate, TooDear
+from symslr.evaluation.errors import CannotEvaluate, NoLeastValue, TooDear
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
 
 STRICT = 1e-12
 """The tolerance at which a value is sought where a higher one gave none, about the finest that float64 meshes reach."""
+PAST = 5.0
+"""Times the scale at which the farthest feature of a kernel is met: a function that rises from there on falls no more."""
 POOR = 1e-6
 """Relative error above which a value may not count as lower than another: a search compares values to 1e-4."""
 
@@ -132,9 +134,10 @@ class Objective:
 
 
 def all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
-    """Nothing, where the function is known at every place of a scan, or has no value there.
+    """Nothing, where the function is known at every place of a scan, has no value there, or has risen past all that a kernel does.
 
-    log(1 + e^x) + e^(40 x - 800) is softplus at small scales, and nearly selects the largest token at large ones.
+    log(1 + e^x) + e^(40 x - 800) is softplus at small scales, and nearly selects the largest token at large ones; e^(-x^2) selects
+    the smallest one from a = 2 on, and nothing more comes of a larger scale.
 
     Raises:
         CannotEvaluate: where a value is too dear: it may be the least.
@@ -142,16 +145,27 @@ def all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
     found = np.isfinite(values)
     for k in sorted(np.flatnonzero(~found), key=lambda k: max(map(abs, places[k]))):
         reason = objective.refusal(places[k])
-        if not isinstance(reason, TooDear):
+        if not isinstance(reason, TooDear) or _has_risen(objective, places, values, int(k)):
             continue
         known = sorted({place[0] for place, own in zip(places, found) if own})
-        raise unknown(objective, places[k], reason, f"{known[1]:.3g}:{known[-2]:.3g}" if len(known) > 2 else "LOW:HIGH")
+        raise unknown(objective, places[k], reason, *([known[1], known[-2]] if len(known) > 2 else ()))
 
 
-def unknown(objective: Objective, place: Any, reason: object, parts: str) -> CannotEvaluate:
+def _has_risen(objective: Objective, places: list[Any], values: Any, k: int) -> bool:
+    """Whether a place on a line lies outwards of known ones, that reach past the farthest feature and between which it rises."""
+    known = [(place[0], own) for place, own in zip(places, values) if np.isfinite(own)]
+    if len(places[k]) > 1 or len(known) < 3 or known[0][0] <= places[k][0] <= known[-1][0]:
+        return False
+    (last, top), (_, before) = known[:2] if places[k][0] < known[0][0] else known[:-3:-1]
+    return bool(last * places[k][0] > 0 and abs(last) >= PAST * objective.met > 0 and top > before)
+
+
+def unknown(objective: Objective, place: Any, reason: object, low: Any = "LOW", high: Any = "HIGH") -> CannotEvaluate:
     """What is said where the function has no value at a place that may be the lowest."""
-    at = ", ".join(f"{symbol} = {x:.3g}" for symbol, x in zip(objective.variables, place))
-    return CannotEvaluate(
-        f"the least value is not known, as there is none at {at} ({reason}); give bounds within which there are "
-        f"(--bounds {objective.variables[0]}:{parts} on the command line)"
+    first, *others = objective.variables
+    beside = "".join(f", {symbol} = {x:.3g}" for symbol, x in zip(others, place[1:]))
+    text = (
+        "the least value is not known, as there is none at {} = {}{} ({}); give bounds within which there are (--bounds {}:{}:{} "
+        "on the command line)"
     )
+    return NoLeastValue(text, first, float(place[0]), beside, reason, first, low, high)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, NoLeastValue
 from symslr.evaluation.minima.objective import Objective
 from symslr.evaluation.minima.series import SPAN, USEFUL, Limit, limit
 from symslr.evaluation.minima.valley import FINE
@@ -31,8 +31,8 @@ ENOUGH = 100.0
 """Error with which such a series is taken, in units of the tolerance; it is the error of the result."""
 POOR = 1e-2
 """Relative error with which a limit is taken where there is nothing else: two digits are better than no answer."""
-FURTHEST = 1e6
-"""Scales up to which a scan goes to meet a feature of the kernel."""
+FURTHEST, NEAREST = 1e6, 1e-6
+"""Scales up to which a scan goes to meet a feature of the kernel, and down to which it follows a fall towards 0."""
 
 
 def first_step(objective: Objective) -> int:
@@ -54,6 +54,26 @@ def far_points(objective: Objective, low: float, high: float) -> Any:
     sides = [side for side, end in ((-1.0, low), (1.0, high)) if np.isinf(end)]
     points = np.concatenate([np.array([]), *(side * NEARER * OUTWARDS**steps for side in sides)])
     return points[(points >= low) & (points <= high)]
+
+
+def inwards(objective: Objective, points: Any, values: Any) -> tuple[Any, Any]:
+    """The scan with more places on both sides of 0, where the function falls from there and then rises: none is as small as 1/1000,
+    from where on tanh(a x) + 1/1000 changes."""
+    for side in (-1, 1):
+        zero = int(np.searchsorted(points, 0.0))
+        while (
+            zero + min(side, 0) > 0
+            and zero + side + 1 < len(points)
+            and points[zero] == 0.0
+            and np.isfinite(values[zero])
+        ):
+            near = zero + side
+            if abs(points[near]) < NEAREST or not values[near] < min(values[zero], values[near + side]):
+                break
+            place, where = points[near] / OUTWARDS, max(zero, near)
+            points, values = np.insert(points, where, place), np.insert(values, where, objective.number([place]))
+            zero += side < 0
+    return points, values
 
 
 def followed(objective: Objective, points: Any, values: Any, end: int, edge: float) -> tuple[Any, Any, Limit | None]:
@@ -108,10 +128,11 @@ def beyond_edge(objective: Objective, points: Any, values: Any, i: int) -> Limit
     try:
         return limit(_far(objective), float(start), factor, useful=POOR)
     except CannotEvaluate as fault:
-        raise CannotEvaluate(
-            f"the lowest value of the scan is at its end, {objective.variables[0]} = {points[i]:.3g}, and beyond it tends to "
-            f"nothing that is seen ({fault}); give bounds (--bounds {objective.variables[0]}:LOW:HIGH on the command line)"
-        ) from fault
+        text = (
+            "the lowest value of the scan is at its end, {} = {}, and beyond it tends to nothing that is seen; give bounds "
+            "(--bounds {}:LOW:HIGH on the command line)"
+        )
+        raise NoLeastValue(text, objective.variables[0], float(points[i]), objective.variables[0]) from fault
 
 
 def _settles(values: Any, end: int) -> bool:

@@ -12,7 +12,7 @@ from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.minima.grid import POINTS, STARTS, beside, local_minima, scan
 from symslr.evaluation.minima.local import Least, bracketed, polished
 from symslr.evaluation.minima.objective import Objective, all_looked_at, unknown
-from symslr.evaluation.minima.outwards import SCALES, all_reached, beyond_edge, far_points, followed, outwards
+from symslr.evaluation.minima.outwards import SCALES, all_reached, beyond_edge, far_points, followed, inwards, outwards
 from symslr.evaluation.minima.series import Limit, limit
 from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
 from symslr.evaluation.quadrature.scan import distinct
@@ -116,7 +116,7 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]]) -> Lea
         try:
             found = refined(objective, lower)
         except CannotEvaluate as reason:
-            raise unknown(objective, lower, reason, "LOW:HIGH") from reason
+            raise unknown(objective, lower, reason) from reason
     raise OutOfDigits("the minimum could not be refined: lower values lie beside it")
 
 
@@ -241,7 +241,7 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     vanished = _vanished(rough, [interval])
     if vanished is not None:
         return vanished
-    points, values = _to_the_edge(rough, points, values)
+    points, values = _to_the_edge(rough, *inwards(fine, points, values))
     found: list[tuple[float, list[float] | Limit]] = []
     for end in (0, -1):
         points, values, beyond = followed(objective, points, values, end, interval[end])

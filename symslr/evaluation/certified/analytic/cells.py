@@ -41,6 +41,8 @@ class Cells(Arithmetic):
     def function(self, at: Any, name: str) -> Any:
         if name == "log":
             _off_the_cut(at)
+        if name == "atan" and not (at.real > 0 or at.real < 0 or abs(at.imag) < 1):
+            raise NotProved("certified: a branch point of atan cannot be excluded")
         if name == "NormalCdf":
             return self._normal_cdf(at)
         found = by_arb(at, name)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from math import inf, log, nextafter, pi, sqrt
+from math import atan, inf, log, nextafter, pi, sqrt
 from typing import Any
 
 from flint import arb
 from mpmath import iv
 from sympy import Add, Expr, Mul, Poly, S, Symbol, exp
+from sympy import atan as atan_
 from sympy import log as log_
 
 from symslr.evaluation.certified.analytic.proof import Arithmetic, enclosed
@@ -152,6 +153,8 @@ class GrowthBounds:
         if isinstance(expr, log_) and self.values(expr.args[0] - 1).interval.a >= 0:
             # log(1 + w) >= w/(1 + w) for w > 0, so that 1/log <= 2 max(1, 1/w)
             return self.inverse(expr.args[0] - 1).or_more(Exponent(0.0)) + Exponent(_up(log(2)))
+        if isinstance(expr, atan_) and self.values(expr.args[0]).interval.a >= 0:  # atan(w) >= w/(1 + w) for w > 0
+            return self.inverse(expr.args[0]).or_more(Exponent(0.0)) + Exponent(_up(log(2)))
         if isinstance(expr, NormalCdf):  # Phi(y) >= e^{-y^2/2}/(2 sqrt(pi) (|y| + 1))
             (y,) = expr.args
             size = self.modulus(y).or_more(Exponent(0.0)) + Exponent(_up(log(2)))
@@ -302,6 +305,8 @@ class HalfLine(Arithmetic):
             return _values(_interval(_logarithm(low).a, _logarithm(high).b))
         if name == "erf":  # 1 - e^{-w^2} <= erf(w) <= 1 for w >= 0; it is odd and increases
             return _values(_interval(_erf(low).a, _erf(high).b))
+        if name == "atan":  # it increases
+            return _values(_interval(_atan(low).a, _atan(high).b), at.is_never_zero)
         if name == "NormalCdf":  # at most e^{-y^2/2}/2 for y <= 0; it increases
             return _values(_interval(_normal_cdf(low).a, _normal_cdf(high).b), True)
         return _values(iv.sin(at.interval) if name == "sin" else iv.cos(at.interval))
@@ -324,6 +329,10 @@ def _logarithm(end: Any) -> Any:
 def _erf(end: Any) -> Any:
     size = _interval((1 - iv.exp(-(end**2))).a, 1)
     return size if end >= 0 else -size
+
+
+def _atan(end: Any) -> Any:
+    return iv.mpf(atan(float(end))) * _interval(1 - ROUNDING, 1 + ROUNDING)
 
 
 def _normal_cdf(end: Any) -> Any:

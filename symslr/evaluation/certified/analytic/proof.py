@@ -55,7 +55,7 @@ class Arithmetic(ABC):
         return self.add(self.constant(S.One), self.function(at, "exp"))
 
 
-FUNCTIONS = (exp, log, erf, NormalCdf, sympy.sin, sympy.cos)
+FUNCTIONS = (exp, log, erf, NormalCdf, sympy.sin, sympy.cos, sympy.atan)
 """What a kernel may be made of, besides sums, products and rational powers."""
 
 REWRITTEN = (sympy.sinh, sympy.cosh, sympy.sech)
@@ -109,7 +109,9 @@ class Program:
             return "fermi", (), [self._place(inside)]
         if node.is_Pow and node.exp.is_Rational:
             return "power", (Fraction(int(node.exp.p), int(node.exp.q)),), [self._place(node.base)]
-        raise NotProved(f"certified: no proof is available for {node}; expected sums, products, powers, exp, log, erf")
+        raise NotProved(
+            f"certified: no proof is available for {node}; expected sums, products, powers, exp, log, erf, atan"
+        )
 
     def run(self, region: Any, arithmetic: Arithmetic) -> list[Any]:
         """Enclosures of the values of all expressions on a region.
