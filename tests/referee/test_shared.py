@@ -1,5 +1,6 @@
 """What the referee keeps of an integral answers no other question, and answers its own as the first time."""
 
+import gc
 from fractions import Fraction
 
 import numpy as np
@@ -7,10 +8,10 @@ import pytest
 from mpmath import mp, mpf
 from sympy import Expr, Product, Rational, S, Symbol, erf, exp
 
-from symslr.expression.configuration import ConfigurationMean
+from symslr.expression.configuration import ConfigurationExpectation, ConfigurationMean, PosteriorMean, exactly
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.model.catalogue import SpikedSLR
-from symslr.model.configuration import ONE, ConfigurationPrior, Signal, r, theta
+from symslr.model.configuration import ONE, ConfigurationLaw, ConfigurationPrior, Signal, r, theta
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import L, chi, epsilon, l, x
@@ -134,3 +135,17 @@ def test_two_priors_in_one_formula() -> None:
     likely = ConfigurationPrior(Product(3 ** r[l], (l, 1, L)), ONE, L)
     found = referee(ConfigurationMean(theta * r[1], fair) + ConfigurationMean(theta * r[1], likely), {"L": 3}, 13)
     assert abs(found.value - mpf(7) / 2 - mpf(3) / 4) <= mpf(10) ** -14
+
+
+def test_arrays_are_let_go_without_a_collector_of_garbage() -> None:
+    """Regression: a frame inside stood in the memo of the one around it; one chain of a law of location left 7 GB in such circles."""
+    prior = ConfigurationPrior(exactly(1, L), ONE, L)
+    law = ConfigurationLaw(prior, Product(exp(chi[l] * r[l] - r[l] / 2), (l, 1, L)))
+    mean = ConfigurationExpectation(PosteriorMean(r[1], law) ** 2, law)
+    gc.collect()
+    gc.disable()
+    try:
+        measured(mean, {"L": 2}, 13)
+        assert not [item for item in gc.get_objects() if isinstance(item, Frame)]
+    finally:
+        gc.enable()

@@ -26,6 +26,9 @@ from symslr.expression.special import NormalCdf
 ROUNDING = 1e-12
 """Relative; more than the rounding of the few hundred float operations that a bound is made of."""
 
+SMALL = 1e-7
+"""Up to here arctan is its argument to 1 part in 10^14, and needs no float, which may be too small for one."""
+
 
 @dataclass(frozen=True)
 class Exponent:
@@ -332,7 +335,8 @@ def _erf(end: Any) -> Any:
 
 
 def _atan(end: Any) -> Any:
-    return iv.mpf(atan(float(end))) * _interval(1 - ROUNDING, 1 + ROUNDING)
+    nearly = end if abs(end) < SMALL else iv.mpf(atan(float(end)))  # which no float need hold
+    return nearly * _interval(1 - ROUNDING, 1 + ROUNDING)
 
 
 def _normal_cdf(end: Any) -> Any:
