@@ -15,7 +15,12 @@ from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.ridge import RidgeTable
 from symslr.evaluation.minima.far import limit_of_scale
+from symslr.evaluation.minima.objective import Objective
 from symslr.evaluation.minima.series import Series
+from symslr.evaluation.minima.valley import _in_its_axes
+from symslr.evaluation.nodes.node import Context
+from symslr.evaluation.numbers.arithmetic import FLOAT
+from symslr.evaluation.plan import plan
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, softmax, softmax1, softplus
 from symslr.model.symbols import a, c, x
@@ -256,3 +261,10 @@ def test_values_that_approach_theirs_as_the_inverse_of_a_logarithm_are_no_series
     attention = Attention(log(1 + x**2), normaliser, name="logarithm")
     with pytest.raises(CannotEvaluate, match="tends to nothing that is seen"):
         least_risk(SpikedSLR(), attention, {"L": 10, "nu": Rational(1, 4), "Delta": 0}, digits)
+
+
+def test_a_slope_of_exactly_zero_is_no_step() -> None:
+    """Regression: erf attention on max at nu = 10^10 ended in a division by zero, where a search met a place with no slope."""
+    bowl = Objective(plan(1 + a**2 + c**2), (a, c), Context(FLOAT, 1e-12), {})
+    value, _, places = _in_its_axes(bowl, [0.0, 0.0])
+    assert float(value) == 1 and all(abs(float(place)) < 1e-6 for place, _ in places)

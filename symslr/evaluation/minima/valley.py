@@ -100,7 +100,7 @@ def _in_its_axes(objective: Objective, start: list[float]) -> Least:
         curvatures, turned = np.linalg.eigh(here.hessian.astype(float))
         bent = np.maximum(np.abs(curvatures), np.max(np.abs(curvatures)) / UNEVEN)
         step = -turned @ ((turned.T @ np.array(here.gradient, dtype=float)) / bent)
-        step *= min(1.0, LONGEST / float(np.linalg.norm(step)))
+        step *= LONGEST / max(float(np.linalg.norm(step)), LONGEST)
         place, axes = place + axes @ step, axes @ turned / np.sqrt(bent)
         part = WITHIN * float(np.min(sizes / np.max(np.abs(axes), axis=1)))
         if part < ALMOST_LEVEL:
