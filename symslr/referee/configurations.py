@@ -158,10 +158,9 @@ def _all_configurations(
     number = np.arange(len(found.weights)).reshape((-1,) + (1,) * scope.depth)
     key, memo = ("all configurations", self.context(prior, scope)), scope.frame.memo
     if key not in memo:
+        # not the frame inside, which holds this one: its arrays would wait for a collector of garbage
         memo[key] = found.bound(prior, number, self), {}
-    bound, known = memo[
-        key
-    ]  # not the frame inside, which holds this one: its arrays would wait for a collector of garbage
+    bound, known = memo[key]
     return found, number, scope.bind(bound, 1, len(found.weights), known)
 
 

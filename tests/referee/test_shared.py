@@ -138,7 +138,7 @@ def test_two_priors_in_one_formula() -> None:
 
 
 def test_arrays_are_let_go_without_a_collector_of_garbage() -> None:
-    """Regression: a frame stood in the memo of the one around it; after one chain of a law of location 7 GB were held in such circles."""
+    """Regression: a frame stood in the memo of the one around it; one chain of a law of location left 7 GB behind."""
     prior = ConfigurationPrior(exactly(1, L), ONE, L)
     law = ConfigurationLaw(prior, Product(exp(chi[l] * r[l] - r[l] / 2), (l, 1, L)))
     mean = ConfigurationExpectation(PosteriorMean(r[1], law) ** 2, law)
