@@ -39,7 +39,7 @@ def separation(
     a0: str = typer.Option(..., "--a0", help="Mark in data set D0, a number >= 0."),
     a1: str = typer.Option(..., "--a1", help="Mark in data set D1, a number >= 0."),
     b: str = typer.Option(..., "--b", help="Entry of the class columns, a number > 0."),
-    c: str = typer.Option(..., "--c", help="Entry of the constant column, a number > 0."),
+    c: str = typer.Option(..., "--c", help="Entry of the constant column, a number >= 0."),
     m: int = typer.Option(..., "--m", parser=options.integer, help="Width of the network, its number of neurons."),
     margin: str = typer.Option(
         "1/10", "--margin", help="Sets the threshold of the neurons, tau = (c + margin) sqrt(log n)."
