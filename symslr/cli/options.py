@@ -120,7 +120,8 @@ SeparateOption = typer.Option(
 BiasOption = typer.Option(
     None,
     "--bias",
-    help='Bias of position l: an expression in l, "matched" (that of the posterior), or "free" (the best constant).',
+    help='Bias of position l: an expression in l, "matched" (that of the posterior), or "free" (the best constant; '
+    "needs an offset or no normaliser).",
 )
 FilterOption = typer.Option(
     None,
