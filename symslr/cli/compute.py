@@ -101,24 +101,26 @@ class _Computation:
 
 
 def compute(
-    names: list[str] = typer.Argument(None, help="Figures or validations; without any, the list of what is kept."),
-    every: bool = typer.Option(False, "--all", help="All that have parts to keep."),
+    names: list[str] = typer.Argument(
+        None, help="Names of figures or validations; by default the list of what is stored."
+    ),
+    every: bool = typer.Option(False, "--all", help="All figures and validations with slow parts."),
     stale: bool = typer.Option(
-        False, "--stale", help="Those whose code has changed since, or of which nothing is kept yet."
+        False, "--stale", help="Those whose code has changed since, or of which nothing is stored yet."
     ),
     keep: Path = typer.Option(
         None,
         "--keep",
-        help="File in which finished parts are kept: an interrupted run goes on from there.",
+        help="SQLite file for finished parts: an interrupted run, started again with it, goes on from there.",
         parser=options.path,
     ),
     as_json: bool = options.JsonOption,
 ) -> None:
-    """Compute the kept numbers of figures and validations anew; they are what `symslr report` shows.
+    """Compute the slow parts of figures and validations anew and store them; `symslr report` reads them.
 
-    The slow parts go to data/NAME.json beside the file that computes them, with seeds, versions and the fingerprint of
-    the code that they can reach; what is quick is computed from them by every report. With --stale parts and jobs that
-    are still true stay as they are. What has no such parts, or no such file yet, is computed by every report.
+    They go to data/NAME.json beside the file that computes them, with seeds, versions and the fingerprint of the code
+    that they can reach. With --stale, parts and jobs whose code has not changed stay as they are. What is quick, or has
+    no such file yet, is computed by every report.
     """
     known = _computations()
     chosen = _named(names, known) if names else known

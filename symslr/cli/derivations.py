@@ -53,16 +53,18 @@ def _meant(folders: list[Path] | None) -> list[Path]:
 
 
 def derive(
-    what: str = typer.Argument(None, help="A derivation's name, a file or a folder; the list of symslr's own without."),
+    what: str = typer.Argument(
+        None, help="Name of a derivation, or a file or folder of derivations; by default the list of symslr's own."
+    ),
     latex: Path = typer.Option(
         None,
         "--latex",
-        help="Also write LaTeX: a document to FILE.tex, or fragments for a paper into another name, a folder.",
+        help="Also write LaTeX: a name that ends in .tex is one document, another is a folder of fragments for a paper.",
         parser=options.path,
     ),
     as_json: bool = options.JsonOption,
 ) -> None:
-    """Show derivations step by step, with the rule that made each step; without a name, list symslr's own."""
+    """Show derivations step by step, with the rule that made each step; or list symslr's own with their last verdicts."""
     if what == "":
         raise ValueError("derive: found an empty text; expected a derivation's name, a file or a folder")
     if latex is not None and _is_document(latex):
@@ -196,11 +198,11 @@ def check(
         None,
         "--seconds",
         parser=options.seconds,
-        help="Processor time for each derivation; what is not done by then is unknown. 40 by default.",
+        help="Processor time for each derivation, in seconds; what is not done by then is unknown. 40 by default.",
     ),
     as_json: bool = options.JsonOption,
 ) -> None:
-    """Check every step of every derivation against the referee's reading of both sides.
+    """Check every step of every derivation: an independent evaluator compares both sides at random points.
 
     Exit status 0 where everything is true, 1 where anything is false, 3 where nothing is false and something is unknown.
     """
@@ -276,10 +278,10 @@ def report(
 ) -> None:
     """Write the report: LaTeX, PDF where TeX is installed, one HTML page, figures and the table of checks.
 
-    Without folders it also shows symslr's own figures and validations; those that take long are taken from the numbers
-    that `symslr compute` keeps. What was computed is kept in DIR/.kept.sqlite, under the code that computed it, and
-    found there by the next report; delete that file to compute it anew. Exit status 1 on a false step or a validation
-    that differs, 3 where nothing is false and something is unknown.
+    Without folders it also shows symslr's own figures and validations; their slow parts are read from the numbers that
+    `symslr compute` has stored. DIR/.kept.sqlite holds what a report computed, and the next one takes it from there
+    unless the code behind it has changed; delete that file to compute all of it anew. Exit status 1 on a false step or
+    a validation that differs, 3 where nothing is false and something is unknown.
     """
     need("latex2mathml", "a report")  # said before the checks, which take minutes, and not after them
     meant = _meant(folders)

@@ -62,17 +62,29 @@ def finite(
     kernel: str = options.KernelOption,
     normalise: str = options.NormaliseOption,
     offset: str = options.OffsetOption,
-    alpha: float = typer.Option(None, "--alpha", parser=options.positive, help="Samples per dimension, N/D > 0."),
-    alphas: str = typer.Option("", "--alphas", help="Several, such as 1,2,4: every branch is continued along them."),
-    rk: float = typer.Option(None, "--rk", parser=options.positive, help="Ridge of the key, r_k > 0."),
-    rv: float = typer.Option(None, "--rv", parser=options.positive, help="Ridge of the value, r_v > 0."),
-    tuned: bool = typer.Option(False, "--tuned", help="Find the ridges of least test risk."),
-    optimal: bool = typer.Option(False, "--bayes-optimal", help="The least risk of any estimator, instead of a fit."),
+    alpha: float = typer.Option(
+        None, "--alpha", parser=options.positive, help="Samples per dimension, alpha = N/D > 0."
+    ),
+    alphas: str = typer.Option(
+        "", "--alphas", help="Several such numbers, as 1,2,4, in place of --alpha: each branch is followed along them."
+    ),
+    rk: float = typer.Option(
+        None, "--rk", parser=options.positive, help="Ridge of the key, r_k > 0; the fit pays r_k |k|^2 / 2."
+    ),
+    rv: float = typer.Option(
+        None, "--rv", parser=options.positive, help="Ridge of the value, r_v > 0; the fit pays r_v |v|^2 / 2."
+    ),
+    tuned: bool = typer.Option(False, "--tuned", help="In place of --rk and --rv: find the ridges of least test risk."),
+    optimal: bool = typer.Option(
+        False,
+        "--bayes-optimal",
+        help="The least test risk of any estimator that sees the samples, in place of a fit's.",
+    ),
     branch: str = typer.Option(
         None,
         "--branch",
         parser=_branch,
-        help="informed, uninformed, or lowest: the one of lowest energy, which is the default.",
+        help="Solution reached from an informed or an uninformed start, or lowest: that of lowest energy, the default.",
     ),
     shift: float = typer.Option(
         None, "--shift", parser=options.number, help="The shift c of the kernel of erf attention; 0 by default."
@@ -83,11 +95,11 @@ def finite(
         parser=options.number,
         help=f"Relative standard error of the risk to aim at; {USUAL_PRECISION} by default.",
     ),
-    seed: int = typer.Option(0, "--seed", parser=options.natural, help="Seed of the scrambled points."),
+    seed: int = typer.Option(0, "--seed", parser=options.natural, help="Seed of the scrambled Sobol points."),
     seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
-    """Test risk of an attention fitted to N = alpha D samples with ridge, as D grows: the replica-symmetric theory."""
+    """Test risk of an attention fitted to N = alpha D samples with ridges, as D grows: the replica-symmetric prediction."""
     if alpha is None and not alphas:
         raise ValueError("--alpha: missing; expected a number such as 2, or several in --alphas")
     if alpha is not None and alphas:

@@ -39,12 +39,17 @@ def landscape(
     normalise: str = options.NormaliseOption,
     offset: str = options.OffsetOption,
     at: str = typer.Option(
-        None, "--at", help='Order parameters, such as "m_kk=1,q_kk=2,q_vv=2"; the others are 0. Minima without.'
+        None, "--at", help='Point, such as "m_kk=1,q_kk=2,q_vv=2"; what is not named is 0. By default both minima.'
     ),
     seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
-    """Risk and gradient at given order parameters of k and v, or the well matched and the mismatched minimum."""
+    """Risk over the seven order parameters of key k and value v: at a point with its gradient, or at its two minima.
+
+    Overlaps m_kk, m_kv, m_vk, m_vv of k and v (first letter) with k* and v* (second letter); squared norms q_kk, q_vv
+    and the inner product q_kv of k and v; each divided by D. At the matched minimum k leans on k* and v on v*, at
+    the mismatched one k on v* and v on k*.
+    """
     asked_task = read_task(task, length, nu, noise, dash="--")
     asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
     given = None if at is None else _read(at, (*ORDER_PARAMETER_NAMES, *searched_names(asked_attention, asked_task)))

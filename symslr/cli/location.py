@@ -156,9 +156,10 @@ def optimal(
     seconds: float = options.SecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
-    """The attention that a law of location, or a task with any weight, makes optimal: its formula, its LaTeX, and its risk.
+    """The optimal attention of a task: its formula, its LaTeX, and its risk, which is the Bayes risk.
 
-    The risk is printed where every parameter has a value, the length among them.
+    The task may be a law of location or have any weight. The risk is printed where the length and every parameter have
+    a value.
     """
     wanted = read_task(task, length, nu, noise, dash="--", symbolic=True)
     with answered_within(seconds, options.SIMPLER):

@@ -106,9 +106,12 @@ def risk(
     separate: bool = options.SeparateOption,
     bias: str = options.BiasOption,
     filter_: str = options.FilterOption,
-    scale: str = typer.Option(None, "--scale", help="Key scale a, or inf; by default the best one."),
+    scale: str = typer.Option(None, "--scale", help="Key scale a, a number or inf; by default the best one is sought."),
     bounds: list[str] = typer.Option(
-        [], "--bounds", help="Interval in which the best scale a (or the shift c of erf) is searched, such as a:0:10."
+        [],
+        "--bounds",
+        help="Interval NAME:LOW:HIGH in which the best scale a (or the shift c of erf) is sought, such as a:0:10; "
+        "may be repeated.",
     ),
     digits: int | None = options.RiskDigitsOption,
     certified: bool = options.CertifiedOption,
@@ -116,9 +119,9 @@ def risk(
     seconds: float = options.SecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
-    """The population risk of an attention at its best value vector, and at its best key unless --scale is given.
+    """The population risk of an attention at its best value vector, and at its best key scale unless --scale is given.
 
-    The best scale is printed below the risk; it is infinite where the least risk is only approached as the scale grows.
+    The best scale is printed below the risk; it is inf where the least risk is only approached as the scale grows.
     """
     if scale is not None and bounds:
         raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")

@@ -90,58 +90,90 @@ def shown(text: str | float) -> str:
     return ascii(text if len(str(text)) <= TELLING else f"{str(text)[:TELLING]}...")
 
 
-TaskOption = typer.Option("spiked", "--task", help="spiked, max, or a MODEL.toml file.")
-LengthOption = typer.Option(None, "--length", help='A length such as 3, or a law such as "1:1/3,2:2/3".')
-NuOption = typer.Option(None, "--nu", help="Signal strength, such as 2 or 1/2; inf for max.")
-NoiseOption = typer.Option(None, "--noise", help="Standard deviation Delta of the label noise; 0 by default.")
-AttentionOption = typer.Option(None, "--attention", help="softmax, softmax1, linear, erf, softplus or MODEL.toml.")
+TaskOption = typer.Option("spiked", "--task", help="Task: spiked, max, or the path of a model file, MODEL.toml.")
+LengthOption = typer.Option(
+    None,
+    "--length",
+    help='Number of tokens L: an integer such as 3, or a law LENGTH:PROBABILITY,... such as "1:1/3,2:2/3".',
+)
+NuOption = typer.Option(None, "--nu", help="Signal strength nu >= 0, such as 2 or 1/2; for max also inf.")
+NoiseOption = typer.Option(
+    None, "--noise", help="Standard deviation Delta >= 0 of the label noise; by default that of the model file, else 0."
+)
+AttentionOption = typer.Option(
+    None,
+    "--attention",
+    help="softmax, softmax1, linear, erf, softplus or MODEL.toml; by default that of --task's model file, else softmax.",
+)
 AnyAttentionOption = typer.Option(
-    None, "--attention", help="softmax, softmax1, linear, erf, softplus, sparsemax, entmax, top(k) or MODEL.toml."
+    None,
+    "--attention",
+    help="softmax, softmax1, linear, erf, softplus, sparsemax, entmax, top(k) with an integer k, or MODEL.toml; "
+    "by default that of --task's model file, else softmax.",
 )
 HeadsOption = typer.Option(
-    1, "--heads", parser=integer, help="Heads, each with its own key; their weights share one normaliser."
+    1, "--heads", parser=integer, help="Number of heads, 1 to 8, each with its own key; they share one normaliser."
 )
-SeparateOption = typer.Option(False, "--separate", help="Normalise heads one by one, each with its own value vector.")
+SeparateOption = typer.Option(
+    False, "--separate", help="Give each of --heads 2 or more its own normaliser and value vector."
+)
 BiasOption = typer.Option(
     None,
     "--bias",
-    help='Positional bias: an expression in l, "matched" (the posterior\'s), or "free" (a best constant).',
+    help='Bias of position l: an expression in l, "matched" (that of the posterior), or "free" (the best constant; '
+    "needs an offset or no normaliser).",
 )
 FilterOption = typer.Option(
-    None, "--filter", help='Filter of the keys over positions: an expression in i and j, or "matched" (C^-1).'
+    None,
+    "--filter",
+    help="Linear filter of the keys over positions: an expression in i and j that is symmetric in them, "
+    'or "matched" (the inverse of the keys\' covariance).',
 )
-KernelOption = typer.Option(None, "--kernel", help='A kernel in x, such as "log(1+exp(x))".')
-NormaliseOption = typer.Option("sum", "--normalise", help="Of --kernel: sum or none (element-wise).")
-OffsetOption = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser of --kernel.")
+KernelOption = typer.Option(
+    None, "--kernel", help='Kernel, in place of --attention: an expression in x such as "log(1+exp(x))".'
+)
+NormaliseOption = typer.Option("sum", "--normalise", help="Normaliser of --kernel: sum, or none (element-wise).")
+OffsetOption = typer.Option("0", "--offset", help="Number o >= 0 that is added to the sum which normalises --kernel.")
 USUAL_DIGITS = 15
-DigitsOption = typer.Option(USUAL_DIGITS, "--digits", parser=digits, help="Significant digits wanted.")
+DigitsOption = typer.Option(
+    USUAL_DIGITS, "--digits", parser=digits, help=f"Significant digits wanted, 1 to {MOST_DIGITS}."
+)
 BayesDigitsOption = typer.Option(
     None,
     "--digits",
     parser=digits,
-    help=f"Significant digits wanted; by default {USUAL_DIGITS}, or what can be had where those cannot.",
+    help=f"Significant digits wanted, 1 to {MOST_DIGITS}; by default {USUAL_DIGITS}, or fewer where the method has no more.",
 )
 RiskDigitsOption = typer.Option(
     None,
     "--digits",
     parser=digits,
-    help="Significant digits wanted; by default 15 where they can be proved, else those of float64.",
+    help=f"Significant digits wanted, 1 to {MOST_DIGITS}; by default {USUAL_DIGITS} where a quick proof has them, "
+    "else what float64 gives.",
 )
-CertifiedOption = typer.Option(False, "--certified", help="Prove the error with ball arithmetic, or refuse.")
+CertifiedOption = typer.Option(
+    False, "--certified", help="Prove the error by ball arithmetic; refuse where no proof is found."
+)
 SymbolicOption = typer.Option(
-    False, "--symbolic", help="Print the formula as text and LaTeX; what has no value stays a symbol."
+    False, "--symbolic", help="Print a formula, as text and LaTeX, not a number; what has no value stays a symbol."
 )
 SecondsOption = typer.Option(
-    30.0, "--seconds", parser=seconds, help="Processor time for the answer; then one line says how far it came."
+    30.0,
+    "--seconds",
+    parser=seconds,
+    help="Processor time allowed, in seconds; at the limit one line says how far it came.",
 )
 LongSecondsOption = typer.Option(
-    300.0, "--seconds", parser=seconds, help="Processor time for the answer; then one line says how far it came."
+    300.0,
+    "--seconds",
+    parser=seconds,
+    help="Processor time allowed, in seconds; at the limit one line says how far it came.",
 )
 FEWER = "ask for fewer digits (--digits 6)"
 SIMPLER = "ask for a simpler task or attention"
 """What may be asked instead of what uses up its time."""
 
-JsonOption = typer.Option(False, "--json", help="Print JSON, numbers as decimal strings.")
+JsonOption = typer.Option(False, "--json", help="Print JSON; values and errors are decimal strings.")
 
 
 def problem(task: str, length: str | None, nu: str | None, noise: str | None, symbolic: bool = False) -> Problem:

@@ -31,27 +31,36 @@ def register(app: typer.Typer) -> None:
 
 
 def separation(
-    n: int = typer.Option(..., "--n", parser=options.integer, help="Rows of A; n = (d-2) t."),
-    d: int = typer.Option(..., "--d", parser=options.integer, help="Columns of A: a mark, d-2 classes, a constant."),
+    n: int = typer.Option(..., "--n", parser=options.integer, help="Rows of the data matrix A; n = (d-2) t."),
+    d: int = typer.Option(
+        ..., "--d", parser=options.integer, help="Columns of A: one for the mark, d-2 for the classes, one constant."
+    ),
     t: int = typer.Option(..., "--t", parser=options.integer, help="Rows of each class."),
-    a0: str = typer.Option(..., "--a0", help="Mark in data set D0."),
-    a1: str = typer.Option(..., "--a1", help="Mark in data set D1."),
-    b: str = typer.Option(..., "--b", help="Weight of the class columns."),
-    c: str = typer.Option(..., "--c", help="Weight of the constant column."),
-    m: int = typer.Option(..., "--m", parser=options.integer, help="Neurons."),
-    margin: str = typer.Option("1/10", "--margin", help="Threshold tau = (c + margin) sqrt(log n)."),
+    a0: str = typer.Option(..., "--a0", help="Mark in data set D0, a number >= 0."),
+    a1: str = typer.Option(..., "--a1", help="Mark in data set D1, a number >= 0."),
+    b: str = typer.Option(..., "--b", help="Entry of the class columns, a number > 0."),
+    c: str = typer.Option(..., "--c", help="Entry of the constant column, a number >= 0."),
+    m: int = typer.Option(..., "--m", parser=options.integer, help="Width of the network, its number of neurons."),
+    margin: str = typer.Option(
+        "1/10", "--margin", help="Sets the threshold of the neurons, tau = (c + margin) sqrt(log n)."
+    ),
     beta: str = typer.Option("1", "--beta", help="Inverse temperature of the scores."),
     kernel: str = typer.Option("exp", "--kernel", help='exp, linear, or a kernel in x such as "x**5".'),
-    rival: str = typer.Option("linear", "--rival", help="The kernel that should fail, written in the same way."),
+    rival: str = typer.Option("linear", "--rival", help="Kernel that should fail, in the form of --kernel."),
     keys: str = typer.Option(
         None, "--keys", help="Cross-attention: marks a,b,c of keys and values; --a0, --a1, --b, --c are the queries'."
     ),
-    delta: str = typer.Option(None, "--delta", help="Also the widths at which failure has at most this probability."),
+    delta: str = typer.Option(
+        None, "--delta", help="Also print the widths at which failure has at most this probability, in (0, 1)."
+    ),
     digits: int = options.DigitsOption,
     seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
-    """P(the kernel's network separates D0 from D1 and the rival's does not), exactly."""
+    """Exact probability, over random weights, that a network tells D0 from D1 with --kernel and does not with --rival.
+
+    Data sets and network are those of arXiv 2310.11685.
+    """
     marks = {"a0": a0, "a1": a1, "b": b, "c": c, "margin": margin, "beta": beta}
     read = {name: read_number(text, what=f"--{name}") for name, text in marks.items()}
     for what, text in (("--kernel", kernel), ("--rival", rival)):

@@ -16,7 +16,7 @@ from symslr.export.places import refuse_unwritable_file
 if TYPE_CHECKING:
     from symslr.study.point import Point
 
-study = typer.Typer(no_args_is_help=True, help="Many points: run them, and show or export what is there.")
+study = typer.Typer(no_args_is_help=True, help="Compute many points from one file; show or export the results.")
 
 FAILED = 1
 
@@ -29,12 +29,21 @@ def register(app: typer.Typer) -> None:
 @study.command()
 def run(
     file: Path = typer.Argument(
-        ..., metavar="STUDY.toml", help="The points, in tables called common and sweep.", parser=options.path
+        ...,
+        metavar="STUDY.toml",
+        help="The points: tables [common] and [[sweep]]; a list of values is an axis.",
+        parser=options.path,
     ),
     store: Path = typer.Option(
-        ..., "--store", metavar="FILE.sqlite", help="Where every finished point is kept.", parser=options.path
+        ...,
+        "--store",
+        metavar="FILE.sqlite",
+        help="File for every finished point; made where there is none.",
+        parser=options.path,
     ),
-    executor: str = typer.Option("local", "--executor", help="local, or dask://HOST:PORT."),
+    executor: str = typer.Option(
+        "local", "--executor", help="Where points run: local (processes of this machine), or dask://HOST:PORT."
+    ),
     workers: int = typer.Option(
         None, "--workers", parser=options.integer, help="Processes of this machine; one per processor by default."
     ),
@@ -43,11 +52,11 @@ def run(
         3600.0,
         "--seconds",
         parser=options.seconds,
-        help="Processor time for each point; one that uses it up has failed.",
+        help="Processor time for each point, in seconds; one that uses it up has failed.",
     ),
     as_json: bool = options.JsonOption,
 ) -> None:
-    """Compute what the store does not have yet; kill it when you like and run it again."""
+    """Compute the points that the store does not hold yet; kill it when you like and run it again."""
     refuse_unwritable_file(store)
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
@@ -99,12 +108,19 @@ def _apart(other: Point, points: Sequence[Point]) -> str:
 @study.command()
 def show(
     store: Path = typer.Argument(..., metavar="FILE.sqlite", help="The store of a study.", parser=options.path),
-    csv: Path = typer.Option(None, "--csv", help="Write the table as CSV.", parser=options.path),
-    parquet: Path = typer.Option(None, "--parquet", help="Write the table as Parquet.", parser=options.path),
-    xarray: Path = typer.Option(
-        None, "--xarray", help="Write the finished points as netCDF, one dimension a parameter.", parser=options.path
+    csv: Path = typer.Option(None, "--csv", help="File to write the table to, as CSV.", parser=options.path),
+    parquet: Path = typer.Option(
+        None, "--parquet", help="File to write the table to, as Parquet.", parser=options.path
     ),
-    every_version: bool = typer.Option(False, "--every-version", help="Also what earlier versions of the code gave."),
+    xarray: Path = typer.Option(
+        None,
+        "--xarray",
+        help="File to write the finished points to, as netCDF; each parameter is a dimension.",
+        parser=options.path,
+    ),
+    every_version: bool = typer.Option(
+        False, "--every-version", help="Show also the results of earlier versions of the code."
+    ),
     as_json: bool = options.JsonOption,
 ) -> None:
     """What a store holds: value and error of every point, failures with their reason."""

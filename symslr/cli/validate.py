@@ -30,7 +30,7 @@ def validate(
     keep: Path = typer.Option(
         None,
         "--keep",
-        help="File in which results are kept as they come: an interrupted run goes on from there.",
+        help="SQLite file for finished results: an interrupted run, started again with it, goes on from there.",
         parser=options.path,
     ),
     as_json: bool = options.JsonOption,

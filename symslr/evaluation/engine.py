@@ -55,7 +55,7 @@ def evaluate(
     backend: str | None = None,
     seconds: float | None = None,
 ) -> Value:
-    """The value of an expression at given parameters, with an error that is true.
+    """The value of an expression at given parameters, with its error, which is proved or estimated as its ``kind`` says.
 
     Args:
         expr: any expression of the toolkit: elementary functions of expectations, quantities, integrals, sums, minima.

@@ -223,7 +223,7 @@ def population_risk(task: Task, attention: Attention, scale: Expr = a) -> Popula
 
 
 def minimal_risk(task: Task, attention: Attention) -> MinimalRisk:
-    """The least risk of an attention over key and value vectors, E_sigma.
+    """The least risk of an attention over key and value vectors, E_sigma: a formula; evaluate with ``evaluate``.
 
     Raises:
         ValueError: when a parameter over which the kernel is minimised belongs to the task too.

@@ -57,7 +57,7 @@ def minimise(
             starts from its neighbours, and the whole range is searched again every few points: order it.
         digits: significant digits of the least value; the place has about half as many.
         bounds: for a variable, the interval in which it is searched; both signs up to 50 otherwise.
-        start: a place beside which the minimum is taken where there is one, with no search elsewhere; in float64.
+        start: a place near which a minimum is sought, in float64; if one is found there, nothing else is searched.
 
     Raises:
         CannotEvaluate: when there is no interior minimum, the digits are out of reach, or the expression's first number differs
