@@ -12,6 +12,7 @@ from sympy import Expr, IndexedBase, Integer, Rational, Symbol, oo
 
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS
+from symslr.model.form import RESERVED
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.task import LocationTask
 from symslr.model.location.written import location_task
@@ -129,11 +130,17 @@ def _check_used(
             )
 
 
+OWN_NAMES = {"x", "eps", "i", "sum", "pi", "E", *map(str, RESERVED)}
+"""No names of parameters: of two symbols of one name a printed formula does not tell which is which."""
+
+
 def _parameter(name: str) -> Expr:
-    if name in ("x", "chi", "eps", "i", "j", "l", "z", "sum", "pi", "E") or not (
-        name.isidentifier() and name.isascii()
-    ):
+    if not (name.isidentifier() and name.isascii()):
         raise ValueError(f"[values]: found the name {name!r}; expected a parameter such as s or nu")
+    if name in OWN_NAMES:
+        raise ValueError(
+            f"[values]: found the name {name!r}, which has a meaning in formulas already; expected another name, such as s"
+        )
     return {"nu": nu, "L": L, "Delta": Delta}.get(name, Symbol(name, real=True))
 
 

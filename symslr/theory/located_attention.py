@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 from sympy import Dummy, Expr, Indexed, IndexedBase, Product, Sum, Symbol, cosh, expand_log, latex, log, powsimp, sqrt
 
+from symslr.algebra.fresh import fresh
 from symslr.expression.configuration import ConfigurationMean, ElementarySymmetric, Precision
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.task import LocationTask
 from symslr.model.location.where import Independent, OnePosition
-from symslr.model.symbols import L, chi, l, m, x
+from symslr.model.symbols import L, chi, l, x
 from symslr.model.task import Task
 from symslr.theory.configurations import optimal_location_attention, position_weight
 
@@ -80,7 +81,8 @@ def weighed_attention(task: Task) -> OptimalAttention:
         )
     kernel = powsimp(kernel)
     length = task.length if isinstance(task.length, Expr) else L
-    every = Sum(kernel.subs(x, chi[m]), (m, 1, length))
+    index = fresh("m", kernel.free_symbols, integer=True, positive=True)
+    every = Sum(kernel.subs(x, chi[index]), (index, 1, length))
     is_softmax = x not in expand_log(log(kernel), force=True).diff(x).free_symbols
     reading = "softmax" if is_softmax else "ratio of the laws of a relevant token and of another, normalised"
     return OptimalAttention(task, kernel.subs(x, chi[l]) / every, reading, ())
@@ -112,11 +114,13 @@ def _named(weight: Expr, task: LocationTask) -> Expr:
 
 
 def _with_indices(expr: Expr, names: tuple[Symbol, ...]) -> Expr:
-    """Every sum over positions with the first of these names that is not used inside it."""
+    """Every sum over positions with the first of these names that no other symbol inside it has."""
     if isinstance(expr, Sum):
         inner = _with_indices(expr.function, names[1:])
         (old, low, high) = expr.limits[0]
-        new = next(name for name in names if name == old or not inner.has(name))
+        others = inner.free_symbols - {old}
+        free = (name for name in names if str(name) not in set(map(str, others)))
+        new = next(free, None) or fresh("m", others, integer=True, positive=True)
         return Sum(inner.subs(old, new), (new, low, high))
     if not expr.args or not expr.has(Sum) or isinstance(expr, ElementarySymmetric):
         return expr

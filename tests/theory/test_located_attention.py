@@ -6,14 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sympy import Indexed, Rational, Sum, Symbol, cosh
+from sympy import Abs, Indexed, Rational, Sum, Symbol, cosh, exp
 
 from symslr.evaluation import evaluate
 from symslr.model.location import LocationTask
-from symslr.model.symbols import L, chi, i, j, l, nu
+from symslr.model.scalar_law import ScalarLaw
+from symslr.model.symbols import L, chi, i, j, l, nu, x
+from symslr.model.task import Task
 from symslr.simulate.location import LocationSampler, Posterior
 from symslr.theory import bayes_risk, optimal_attention
-from symslr.theory.located_attention import INDICES, OptimalAttention, _with_indices
+from symslr.theory.located_attention import (
+    INDICES,
+    OptimalAttention,
+    _with_indices,
+    located_attention,
+    weighed_attention,
+)
 from tests.algebra.configurations import number
 from tests.theory.test_configurations import ALIKE, CHAIN, OWN_SIGNALS, TASKS, VALUES, rho
 
@@ -150,3 +158,14 @@ def test_indices_are_renamed_without_a_clash() -> None:
     first, second, _ = INDICES
     for outer, inner in ((first, second), (i, j), (j, second)):
         assert _with_indices(nested(outer, inner), INDICES) == nested(first, second)
+
+
+@pytest.mark.parametrize("name", ["m", "n", "q"])
+def test_a_parameter_and_a_sum_have_two_names(name: str) -> None:
+    """Regression: where a parameter is called m, exp(-|m - chi_m|) was summed over m in print."""
+    shift = Symbol(name, real=True)
+    laws = Task.from_token_laws(ScalarLaw(exp(-Abs(x - shift)) / 2), ScalarLaw(exp(-Abs(x)) / 2), length=4)
+    located = LocationTask(strength=shift**2, signal="1:1/2,-1:1/2", key_covariance=rho ** Abs(i - j), length=4)
+    for weight in (weighed_attention(laws).weight, located_attention(located).weight):
+        assert weight.has(shift)
+        assert all(str(index) != name for total in weight.atoms(Sum) for index in total.variables)
