@@ -120,3 +120,11 @@ def test_kernels_without_two_derivatives_are_refused(capsys, kernel):
     assert code == 2
     assert "is not smooth" in err
     assert len(err.splitlines()) == 1
+
+
+def test_printed_errors_are_not_rounded_down(capsys):
+    fitted = (*SPIKED, "--attention", "linear", "--rk", "0.5", "--rv", "0.5")  # an error of 0.00149
+    _, out, _ = _run(capsys, *fitted)
+    printed = out.splitlines()[1].split()[:3]
+    assert printed[:2] == ["0.9235", "±"]
+    assert float(printed[2]) >= 0.00149

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -308,5 +308,6 @@ def _bayes_optimal(task: TaskRequest, alpha: float, seed: int, as_json: bool) ->
 
 
 def _with_error(value: Value) -> str:
-    digits = max(value.digits + 1, 2)
-    return f"{float(value):.{digits}g} ± {float(value.error):.1g}"
+    """The number with one digit more than is known, and the error of what is printed, rounded upwards."""
+    shown = replace(value, digits=max(value.digits + 1, 2)).as_json()
+    return f"{shown['value']} ± {shown['error']}"
