@@ -107,10 +107,10 @@ def test_a_law_of_lengths_is_shown_as_it_was_written(capsys):
     law = ("--length", "1:1/2,2:1/2", "--nu", "2", "--alpha", "4")
     code, out, _ = _run(capsys, *law, "--attention", "linear", "--rk", "1", "--rv", "1", "--precision", "0.1")
     assert code == 0
-    assert "L=1:1/2,2:1/2, alpha=4" in out
+    assert "L=1:1/2,2:1/2, nu=2, Delta=0, alpha=4" in out
     code, out, _ = _run(capsys, *law, "--noise", "0.5", "--bayes-optimal")
     assert code == 0
-    assert "L=1:1/2,2:1/2" in out
+    assert "L=1:1/2,2:1/2, nu=2, Delta=1/2, alpha=4" in out
 
 
 @pytest.mark.parametrize("kernel", ["sign(x)", "abs(x)", "exp(-abs(x))", "max(0,x)", "step(x)", "2 + elu(x)"])

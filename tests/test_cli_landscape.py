@@ -39,6 +39,7 @@ def test_risk_and_gradient_at_a_point(capsys: pytest.CaptureFixture[str]) -> Non
     status, out, _ = run(capsys, "--length", "3", "--nu", "2", "--at", point)
     assert status == 0
     assert "dE/dm_kv" in out
+    assert "spiked task at L=3, nu=2, Delta=0\n" in out
 
 
 @pytest.mark.parametrize(

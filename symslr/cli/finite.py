@@ -191,7 +191,7 @@ def _fit(task: TaskRequest, attention: AttentionRequest, alpha: float, aim: Aim,
         typer.echo(json.dumps({**about, **shown, "order_parameters": order, "change": f"{found.change:.3g}"}))
         return
     typer.echo(
-        f"Test risk of {chosen.name} attention, {problem.task.name} task, L={problem.as_json()['length']}, alpha={alpha:g}"
+        f"Test risk of {chosen.name} attention, {problem.task.name} task at {options.where(problem.as_json())}, alpha={alpha:g}"
     )
     typer.echo(f"  {_with_error(found.risk)}  at r_k={tuned.r_k:.4g}, r_v={tuned.r_v:.4g}{_remarks(tuned)}")
     typer.echo(f"  training loss {_with_error(found.training_loss)}, energy {_with_error(found.energy)}")
@@ -267,7 +267,7 @@ def _curve(
         ]
         typer.echo(json.dumps({**about, "points": rows}))
         return
-    typer.echo(f"Test risk of {chosen.name} attention, {problem.task.name} task, L={problem.as_json()['length']}")
+    typer.echo(f"Test risk of {chosen.name} attention, {problem.task.name} task at {options.where(problem.as_json())}")
     typer.echo(f"  {'alpha':>8}  {'risk':<20} {'energy':<20} {'r_k':>8} {'r_v':>8}  branch")
     for point in points:
         for fit in point.fits:
@@ -298,7 +298,7 @@ def _bayes_optimal(task: TaskRequest, alpha: float, seed: int, as_json: bool) ->
         shown = {name: value.as_json() for name, value in numbers.items()}
         typer.echo(json.dumps({**about, **shown, "change": f"{found.change:.3g}"}))
         return
-    typer.echo(f"Bayes-optimal risk, {problem.task.name} task, L={problem.as_json()['length']}, alpha={alpha:g}")
+    typer.echo(f"Bayes-optimal risk, {problem.task.name} task at {options.where(problem.as_json())}, alpha={alpha:g}")
     typer.echo(f"  {_with_error(found.risk)}")
     typer.echo(f"  q_k = {_with_error(found.q_k)}  overlap with k*")
     typer.echo(f"  q_v = {_with_error(found.q_v)}  overlap with v*")

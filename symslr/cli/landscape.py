@@ -71,7 +71,7 @@ def _landscape(task: TaskRequest, attention: AttentionRequest, at: dict[str, flo
     if as_json:
         typer.echo(json.dumps(said))
         return
-    typer.echo(f"Landscape of {chosen.name} attention, {problem.task.name} task at L={said['length']}")
+    typer.echo(f"Landscape of {chosen.name} attention, {problem.task.name} task at {options.where(said)}")
     for sought, item in zip(("matched", "mismatched"), said["minima"] if at is None else [said]):
         if at is None:
             verdict = "strict minimum" if item["minimum"] else "no strict minimum"
