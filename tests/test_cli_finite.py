@@ -107,10 +107,10 @@ def test_a_law_of_lengths_is_shown_as_it_was_written(capsys):
     law = ("--length", "1:1/2,2:1/2", "--nu", "2", "--alpha", "4")
     code, out, _ = _run(capsys, *law, "--attention", "linear", "--rk", "1", "--rv", "1", "--precision", "0.1")
     assert code == 0
-    assert "L=1:1/2,2:1/2, alpha=4" in out
+    assert "L=1:1/2,2:1/2, nu=2, Delta=0, alpha=4" in out
     code, out, _ = _run(capsys, *law, "--noise", "0.5", "--bayes-optimal")
     assert code == 0
-    assert "L=1:1/2,2:1/2" in out
+    assert "L=1:1/2,2:1/2, nu=2, Delta=1/2, alpha=4" in out
 
 
 @pytest.mark.parametrize("kernel", ["sign(x)", "abs(x)", "exp(-abs(x))", "max(0,x)", "step(x)", "2 + elu(x)"])
@@ -120,3 +120,11 @@ def test_kernels_without_two_derivatives_are_refused(capsys, kernel):
     assert code == 2
     assert "is not smooth" in err
     assert len(err.splitlines()) == 1
+
+
+def test_printed_errors_are_not_rounded_down(capsys):
+    fitted = (*SPIKED, "--attention", "linear", "--rk", "0.5", "--rv", "0.5")  # an error of 0.00149
+    _, out, _ = _run(capsys, *fitted)
+    printed = out.splitlines()[1].split()[:3]
+    assert printed[:2] == ["0.9235", "±"]
+    assert float(printed[2]) >= 0.00149

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 from symslr.cli import main
+from symslr.cli.landscape import _shown
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -38,6 +39,7 @@ def test_risk_and_gradient_at_a_point(capsys: pytest.CaptureFixture[str]) -> Non
     status, out, _ = run(capsys, "--length", "3", "--nu", "2", "--at", point)
     assert status == 0
     assert "dE/dm_kv" in out
+    assert "spiked task at L=3, nu=2, Delta=0\n" in out
 
 
 @pytest.mark.parametrize(
@@ -83,3 +85,10 @@ def test_a_minimum_is_within_the_errors_of_its_order_parameters(
     for name in ("m_kv", "m_vk", "q_kv"):
         assert abs(order[name]) <= errors[name]
     assert abs(order["q_vv"] - order["m_vv"] ** 2) <= errors["q_vv"] + 3 * order["m_vv"] * errors["m_vv"]
+
+
+def test_a_printed_error_covers_what_rounding_leaves_out() -> None:
+    shown = _shown(0.123456789, 0.0014999)
+    assert shown == {"value": "0.1235", "error": "0.0016"}  # 0.0015 would be the error alone
+    assert _shown(1e-9, 0.0012) == {"value": "0", "error": "0.0013"}
+    assert _shown(0.0, 0.0) == {"value": "0", "error": "0"}

@@ -82,3 +82,10 @@ def test_the_command_that_comes_next_can_be_given_as_it_is_printed(tmp_path: Pat
     assert not ended.value.code
     *_, after = capsys.readouterr().out.splitlines()
     assert shlex.split(after.removeprefix("next: ")) == ["symslr", "check", "mine & more"]
+
+
+def test_help_shows_the_names_of_tables(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit):
+        main(["study", "run", "--help"])
+    assert "tables [common] and [[sweep]]" in " ".join(capsys.readouterr().out.split())

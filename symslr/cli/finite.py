@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -191,7 +191,7 @@ def _fit(task: TaskRequest, attention: AttentionRequest, alpha: float, aim: Aim,
         typer.echo(json.dumps({**about, **shown, "order_parameters": order, "change": f"{found.change:.3g}"}))
         return
     typer.echo(
-        f"Test risk of {chosen.name} attention, {problem.task.name} task, L={problem.as_json()['length']}, alpha={alpha:g}"
+        f"Test risk of {chosen.name} attention, {problem.task.name} task at {options.where(problem.as_json())}, alpha={alpha:g}"
     )
     typer.echo(f"  {_with_error(found.risk)}  at r_k={tuned.r_k:.4g}, r_v={tuned.r_v:.4g}{_remarks(tuned)}")
     typer.echo(f"  training loss {_with_error(found.training_loss)}, energy {_with_error(found.energy)}")
@@ -267,7 +267,7 @@ def _curve(
         ]
         typer.echo(json.dumps({**about, "points": rows}))
         return
-    typer.echo(f"Test risk of {chosen.name} attention, {problem.task.name} task, L={problem.as_json()['length']}")
+    typer.echo(f"Test risk of {chosen.name} attention, {problem.task.name} task at {options.where(problem.as_json())}")
     typer.echo(f"  {'alpha':>8}  {'risk':<20} {'energy':<20} {'r_k':>8} {'r_v':>8}  branch")
     for point in points:
         for fit in point.fits:
@@ -298,7 +298,7 @@ def _bayes_optimal(task: TaskRequest, alpha: float, seed: int, as_json: bool) ->
         shown = {name: value.as_json() for name, value in numbers.items()}
         typer.echo(json.dumps({**about, **shown, "change": f"{found.change:.3g}"}))
         return
-    typer.echo(f"Bayes-optimal risk, {problem.task.name} task, L={problem.as_json()['length']}, alpha={alpha:g}")
+    typer.echo(f"Bayes-optimal risk, {problem.task.name} task at {options.where(problem.as_json())}, alpha={alpha:g}")
     typer.echo(f"  {_with_error(found.risk)}")
     typer.echo(f"  q_k = {_with_error(found.q_k)}  overlap with k*")
     typer.echo(f"  q_v = {_with_error(found.q_v)}  overlap with v*")
@@ -308,5 +308,6 @@ def _bayes_optimal(task: TaskRequest, alpha: float, seed: int, as_json: bool) ->
 
 
 def _with_error(value: Value) -> str:
-    digits = max(value.digits + 1, 2)
-    return f"{float(value):.{digits}g} ± {float(value.error):.1g}"
+    """The number with one digit more than is known, and the error of what is printed, rounded upwards."""
+    shown = replace(value, digits=max(value.digits + 1, 2)).as_json()
+    return f"{shown['value']} ± {shown['error']}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -70,7 +71,7 @@ def _landscape(task: TaskRequest, attention: AttentionRequest, at: dict[str, flo
     if as_json:
         typer.echo(json.dumps(said))
         return
-    typer.echo(f"Landscape of {chosen.name} attention, {problem.task.name} task at L={said['length']}")
+    typer.echo(f"Landscape of {chosen.name} attention, {problem.task.name} task at {options.where(said)}")
     for sought, item in zip(("matched", "mismatched"), said["minima"] if at is None else [said]):
         if at is None:
             verdict = "strict minimum" if item["minimum"] else "no strict minimum"
@@ -91,21 +92,21 @@ def _point(here: Landscape, given: dict[str, float]) -> dict[str, Any]:
     numbers = [given.get(name, 0.0) for name in here.names]
     OrderParameters.of(np.array(numbers[:7]))
     found = here.confirmed(np.array(numbers))
-    slopes = list(zip(here.names, found.gradient, found.gradient_errors))
+    slopes = {name: _shown(*of) for name, *of in zip(here.names, found.gradient, found.gradient_errors)}
     return {
         "at": dict(zip(here.names, map(str, numbers))),
         **_risk(found),
-        "gradient": {name: _shown(slope, error) for name, slope, error in slopes},
-        "gradient_error": {name: f"{error:.2g}" for name, _, error in slopes},
+        "gradient": {name: text["value"] for name, text in slopes.items()},
+        "gradient_error": {name: text["error"] for name, text in slopes.items()},
     }
 
 
-def _shown(number: float, error: float) -> str:
-    """As many digits as the error leaves, and one more; 0 where the error hides the number."""
-    if abs(number) < error / 100:
-        return "0"
+def _shown(number: float, error: float) -> dict[str, str]:
+    """As many digits as the error leaves, and one more, or 0 where the error hides the number; the error of what is printed."""
     digits = math.ceil(math.log10(abs(number) / error)) + 2 if number and error else 1
-    return f"{number + 0.0:.{min(max(digits, 1), 15)}g}"
+    text = "0" if abs(number) < error / 100 else f"{number + 0.0:.{min(max(digits, 1), 15)}g}"
+    left_out = Decimal(error) + abs(Decimal(text) - Decimal(number))
+    return {"value": text, "error": f"{Context(2, ROUND_CEILING).plus(left_out).normalize():g}"}
 
 
 def _read(text: str, known: tuple[str, ...]) -> dict[str, float]:
@@ -140,13 +141,13 @@ def _minimum(here: Landscape, item: LocalMinimum) -> dict[str, Any]:
             **said,
             "order": {name: f"{float(np.round(number, 9)) + 0.0:.9g}" for name, number in zip(here.names, place)},
         }
-    errors = item.order_errors(found)
+    shown = {name: _shown(*of) for name, *of in zip(here.names, place, item.order_errors(found))}
     return {
         **said,
-        "order": {name: _shown(number, error) for name, number, error in zip(here.names, place, errors)},
-        "order_error": {name: f"{error:.2g}" for name, error in zip(here.names, errors)},
+        "order": {name: text["value"] for name, text in shown.items()},
+        "order_error": {name: text["error"] for name, text in shown.items()},
     }
 
 
 def _risk(found: Confirmed) -> dict[str, str]:
-    return {"value": _shown(found.risk, found.error), "error": f"{found.error:.2g}", "kind_of_error": "estimated"}
+    return {**_shown(found.risk, found.error), "kind_of_error": "estimated"}

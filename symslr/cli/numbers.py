@@ -285,11 +285,8 @@ def show(
     if as_json:
         typer.echo(json.dumps({**problem.as_json(), **extra, **value.as_json(), **({"best": best} if best else {})}))
         return
-    described = problem.as_json()
-    values = {"L": described["length"], **described["values"], "Delta": described["noise"]}
-    at = ", ".join(f"{name}={text}" for name, text in values.items())
     numbers = value.as_json()
-    typer.echo(f"{title}, {problem.task.name} task at {at}")
+    typer.echo(f"{title}, {problem.task.name} task at {options.where(problem.as_json())}")
     if "exact" in extra:
         typer.echo(f"  = {extra['exact']}")
     typer.echo(f"  {numbers['value']}")

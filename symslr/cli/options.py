@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -88,6 +88,12 @@ def seconds(text: str | float) -> float:
 def shown(text: str | float) -> str:
     """What was found, in quotes, and no more of it than tells which it is."""
     return ascii(text if len(str(text)) <= TELLING else f"{str(text)[:TELLING]}...")
+
+
+def where(described: dict[str, Any]) -> str:
+    """The length, the parameters and the noise that a number is printed for, of a task's ``as_json``."""
+    values = {"L": described["length"], **described["values"], "Delta": described["noise"]}
+    return ", ".join(f"{name}={text}" for name, text in values.items())
 
 
 TaskOption = typer.Option("spiked", "--task", help="Task: spiked, max, or the path of a model file, MODEL.toml.")

@@ -31,7 +31,7 @@ def run(
     file: Path = typer.Argument(
         ...,
         metavar="STUDY.toml",
-        help="The points: tables [common] and [[sweep]]; a list of values is an axis.",
+        help=r"The points: tables \[common] and [\[sweep]]; a list of values is an axis.",
         parser=options.path,
     ),
     store: Path = typer.Option(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from sympy import Expr, IndexedBase, Integer, Rational, Symbol, oo
+from sympy import Expr, IndexedBase, Integer, Rational, Symbol, latex, oo
 
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS
@@ -97,6 +97,7 @@ def model_of_tables(tables: Tables, path: str) -> Model:
     try:
         values_table = tables.get("values", {})
         names = {name: _parameter(name) for name in values_table}
+        _check_apart(names)
         values = {
             names[name]: parse_number(str(value), what=f"[values] {name}") for name, value in values_table.items()
         }
@@ -130,18 +131,31 @@ def _check_used(
             )
 
 
-OWN_NAMES = {"x", "eps", "i", "sum", "pi", "E", *map(str, RESERVED)}
+OWN_NAMES = {"x", "eps", "i", "sum", "pi", "E", "e", "K", *map(str, RESERVED)}
 """No names of parameters: of two symbols of one name a printed formula does not tell which is which."""
+INDEXED = {"chi", "xi", "z", "K", "pi", "e"}
+"""What formulas print with an index: a parameter chi_l would be typeset as the key of token l, e_1 as a polynomial."""
 
 
 def _parameter(name: str) -> Expr:
     if not (name.isidentifier() and name.isascii()):
         raise ValueError(f"[values]: found the name {name!r}; expected a parameter such as s or nu")
-    if name in OWN_NAMES:
+    if name in OWN_NAMES or re.split(r"_|\d", name)[0] in INDEXED:
         raise ValueError(
             f"[values]: found the name {name!r}, which has a meaning in formulas already; expected another name, such as s"
         )
     return {"nu": nu, "L": L, "Delta": Delta}.get(name, Symbol(name, real=True))
+
+
+def _check_apart(names: Mapping[str, Expr]) -> None:
+    """No two parameters that are typeset alike, as s1 and s_1 are."""
+    typeset: dict[str, str] = {}
+    for name, symbol in names.items():
+        first = typeset.setdefault(latex(symbol), name)
+        if first != name:
+            raise ValueError(
+                f"[values]: found {first} and {name}, which are both typeset as {latex(symbol)}; expected names such as s and t"
+            )
 
 
 def _task(table: Mapping[str, object], parameters: Mapping[str, Expr], stem: str) -> Task | LocationTask:

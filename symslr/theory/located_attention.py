@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from sympy import Dummy, Expr, Indexed, IndexedBase, Product, Sum, Symbol, cosh, expand_log, latex, log, powsimp, sqrt
@@ -48,7 +49,10 @@ class OptimalAttention:
     @property
     def latex(self) -> str:
         """The formula as LaTeX."""
-        return f"a_l = {latex(self.weight)}"
+        words = {
+            symbol: _as_one_word(latex(symbol)) for symbol in self.weight.free_symbols if isinstance(symbol, Symbol)
+        }
+        return f"a_l = {latex(self.weight, symbol_names=words)}"
 
     def _repr_latex_(self) -> str:
         return rf"$\displaystyle {self.latex}$"
@@ -110,7 +114,8 @@ def _named(weight: Expr, task: LocationTask) -> Expr:
         places |= {variable for node in weight.atoms(Sum, Product) for variable in node.variables}
         weight = weight.xreplace({own.subs(l, place): PRIOR[place] for place in places if place.is_integer})
     weight = weight.replace(lambda node: isinstance(node, Precision), lambda node: PRECISION[node.places])
-    return _with_indices(weight, INDICES)
+    taken = set(map(str, weight.free_symbols))
+    return _with_indices(weight, tuple(name for name in INDICES if str(name) not in taken))
 
 
 def _with_indices(expr: Expr, names: tuple[Symbol, ...]) -> Expr:
@@ -125,6 +130,11 @@ def _with_indices(expr: Expr, names: tuple[Symbol, ...]) -> Expr:
     if not expr.args or not expr.has(Sum) or isinstance(expr, ElementarySymmetric):
         return expr
     return expr.func(*(_with_indices(arg, names) for arg in expr.args))
+
+
+def _as_one_word(symbol: str) -> str:
+    """A name of several letters typeset as one, so that it is not read as a product of letters."""
+    return re.sub(r"^[A-Za-z]{2,}", lambda word: rf"\mathit{{{word.group()}}}", symbol)
 
 
 def _reading(task: LocationTask, weight: Expr, correlated: bool) -> str:
@@ -160,6 +170,6 @@ def _where(task: LocationTask, weight: Expr) -> tuple[str, ...]:
     if isinstance(task.prior, tuple):
         found.append(f"pi = ({', '.join(map(str, task.prior))})")
     covariance = task.key_covariance
-    if covariance is not None and covariance.structure is None:
+    if covariance is not None and any(node.base == PRECISION for node in weight.atoms(Indexed)):
         found.append(f"K the inverse of C, C[i, j] = {covariance.entry}")
     return tuple(found)

@@ -190,11 +190,16 @@ def test_a_law_of_location_and_a_weight_are_not_combined() -> None:
         model_from_text('[task]\nprior = "2**(-l)"\nweight = "exp(chi[eps]-1/2)"\n', "both.toml")
 
 
-@pytest.mark.parametrize("name", ["m", "k", "a", "xi", "x"])
+@pytest.mark.parametrize("name", ["m", "k", "a", "xi", "x", "e", "K", "e_1", "chi_l", "z2"])
 def test_a_parameter_has_a_name_of_its_own(name: str) -> None:
     """Two symbols of one name cannot be told apart in a printed formula."""
     with pytest.raises(ValueError, match=f"found the name '{name}', which has a meaning in formulas already"):
         model_from_text(f'[task]\nrelevant = "exp(-abs(x-{name}))/2"\n[values]\n{name} = 1\n', "mine.toml")
+
+
+def test_two_parameters_are_not_typeset_alike() -> None:
+    with pytest.raises(ValueError, match=r"found s1 and s_1, which are both typeset as s_\{1\}"):
+        model_from_text('[task]\nprior = "s1**l+s_1"\n[values]\ns1 = 1\ns_1 = 2\n', "mine.toml")
 
 
 def test_signal_laws_compare_by_what_they_say() -> None:

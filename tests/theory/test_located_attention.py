@@ -169,3 +169,18 @@ def test_a_parameter_and_a_sum_have_two_names(name: str) -> None:
     for weight in (weighed_attention(laws).weight, located_attention(located).weight):
         assert weight.has(shift)
         assert all(str(index) != name for total in weight.atoms(Sum) for index in total.variables)
+
+
+def test_letters_of_a_formula_are_explained_and_differ() -> None:
+    """Regression: K was not explained where the covariance is a multiple of one along a chain; n was also a sum's index."""
+    scale = Symbol("n", positive=True)
+    task = LocationTask(prior=scale**l, key_covariance=2 * Rational(1, 2) ** Abs(i - j), length=3)
+    found = located_attention(task)
+    assert found.where == ("K the inverse of C, C[i, j] = 2/2**Abs(i - j)",)
+    assert all(str(index) != "n" for total in found.weight.atoms(Sum) for index in total.variables)
+
+
+def test_a_name_of_several_letters_is_no_product() -> None:
+    task = LocationTask(prior=Symbol("st", positive=True) ** l + Symbol("s_1") * Symbol("tau"), length=3)
+    assert r"\mathit{st}^{l}" in located_attention(task).latex
+    assert r"s_{1} \tau" in located_attention(task).latex
