@@ -78,7 +78,7 @@ def test_several_alphas_in_words_and_as_json(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (SPIKED, "ridge: found no --rk and --rv; expected both, or --tuned"),
+        (SPIKED, "--rk and --rv: found neither; expected both, or --tuned"),
         ((*SPIKED, "--rk", "1", "--rv", "0"), "--rv: found 0; expected a positive number"),
         ((*SPIKED, "--rk", "1", "--tuned"), "--tuned: found together with --rk or --rv"),
         ((*SPIKED, "--bayes-optimal", "--attention", "linear"), "--attention: found with --bayes-optimal"),

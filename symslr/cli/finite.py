@@ -212,7 +212,8 @@ def _ridge(rk: float | None, rv: float | None, tuned: bool) -> tuple[float, floa
             raise ValueError("--tuned: found together with --rk or --rv; expected one or the other")
         return None
     if rk is None or rv is None:
-        raise ValueError("ridge: found no --rk and --rv; expected both, or --tuned")
+        given = " and ".join(name for name, ridge in (("--rk", rk), ("--rv", rv)) if ridge is not None) or "neither"
+        raise ValueError(f"--rk and --rv: found {given}; expected both, or --tuned")
     return rk, rv
 
 

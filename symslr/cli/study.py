@@ -86,13 +86,16 @@ def run(
     if as_json:
         typer.echo(json.dumps({"points": found.total, "done": found.done, "failed": found.failed}))
     else:
-        typer.echo(f"{found.total} points: {found.done} done, {found.failed} failed; symslr study show {store}")
+        typer.echo(f"{_points(found.total)}: {found.done} done, {found.failed} failed; symslr study show {store}")
     if others:
-        number = f"{len(others)} point{'s' * (len(others) > 1)}"
         apart = _apart(others[0], points)
-        typer.echo(f"{store} also holds {number} that {file} does not ask for, such as {apart}", err=True)
+        typer.echo(f"{store} also holds {_points(len(others))} that {file} does not ask for, such as {apart}", err=True)
     if found.failed:
         raise typer.Exit(FAILED)
+
+
+def _points(number: int) -> str:
+    return f"{number} point{'' if number == 1 else 's'}"
 
 
 def _apart(other: Point, points: Sequence[Point]) -> str:
@@ -143,7 +146,7 @@ def show(
     else:
         _print(table.columns, table.lines)
         count = Counter(row.state for row in rows)
-        typer.echo(f"{len(rows)} points: {count['done']} done, {count['failed']} failed, {count['waiting']} waiting")
+        typer.echo(f"{_points(len(rows))}: {count['done']} done, {count['failed']} failed, {count['waiting']} waiting")
 
 
 def _print(columns: tuple[str, ...], lines: tuple[tuple[str | None, ...], ...]) -> None:

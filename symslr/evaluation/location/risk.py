@@ -270,7 +270,7 @@ def _places(parameters: Parameters, found: Valley, unit: float, is_far: bool) ->
 
 def _printed(name: str, number: float, low: float, high: float, is_unknown: bool) -> Value:
     if is_unknown:
-        said = f"any {name} from about {low:.3g} to {high:.3g}: the risk is the same within its error"
+        said = f"{name} between about {low:.3g} and {high:.3g}: where in between, the risk's error does not tell"
         return Value(mpf(number), inf, Kind.ESTIMATED, 2, said)
     # one digit more than is known, so that the risk at what is printed is the one beside it
     error = max(number - low, high - number)
