@@ -153,7 +153,7 @@ def attention(wanted: AttentionRequest, written: Attention | None) -> Attention:
         ValueError: in one line, for a kernel that no attention can have.
     """
     if is_selection(wanted.name):
-        raise ValueError(f"attention {wanted.name}: has no kernel; only `symslr risk` takes it")
+        raise ValueError(f"attention {wanted.name}: has no kernel; the only command that takes it is risk")
     if wanted.kernel is not None:
         return attention_from_text(wanted.kernel, wanted.normalise, wanted.offset)
     if wanted.name is None:
