@@ -201,7 +201,24 @@ def test_the_unit_of_a_strong_signal_is_that_of_the_relevant_token() -> None:
 
 
 def test_softplus_at_the_strongest_signals() -> None:
-    """Regression: a built-in attention asked for bounds; among 20 tokens at nu = 10^6 by sums from the Laplace form."""
+    """Regression: a built-in attention asked for bounds; among 20 tokens at nu = 10^6 by sums over log u in the Laplace form."""
     value, places = least_risk(SpikedSLR(noise=0), softplus, {"L": 20, "nu": 10**6}, 6)
-    assert abs(float(value) - 1.5716594944e-5) <= float(value.error)
-    assert abs(float(places["a"]) - 4.80598) <= float(places["a"].error)
+    (tokens, apart), (logs, between) = np.linspace(-9, 9, 1153, retstep=True), np.linspace(-60, 12, 4609, retstep=True)
+    u, density = np.exp(logs), np.exp(-(tokens**2) / 2) / np.sqrt(2 * np.pi) * apart
+
+    def means(kernel: Any) -> list[Any]:
+        """E[kappa^p e^{-u kappa}], p = 0, 1, 2, at every u."""
+        weights = np.exp(-np.outer(u, kernel)) * density
+        return [weights @ kernel**p for p in range(3)]
+
+    def risk(scale: float) -> float:
+        own, other = (means(np.logaddexp(0.0, scale * (tokens + shift))) for shift in (1000.0, 0.0))
+        step, rest = u * between, other[0] ** 18
+        hit = np.sum(step * own[1] * other[0] * rest)
+        norm = np.sum(step * u * (own[2] * other[0] + 19 * own[0] * other[2]) * rest)
+        return float(1 - hit**2 / norm)
+
+    place = float(places["a"])
+    assert abs(float(value) - risk(place)) <= float(value.error) + 1e-14
+    one = minimize_scalar(risk, bounds=(4.0, 6.0), method="bounded", options={"xatol": 1e-6})
+    assert abs(one.x - place) <= float(places["a"].error)

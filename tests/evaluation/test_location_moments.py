@@ -133,7 +133,7 @@ def test_a_chain_is_walked_and_doubled_alike_for_attentions(monkeypatch: pytest.
 
 @pytest.mark.parametrize(("rho", "length", "nu", "above"), [(-HALF, 5, 3, 0.409593), (HALF, 5, 4, 0.186082)])
 def test_a_second_head_looks_far_away_from_the_first(rho: Rational, length: int, nu: int, above: float) -> None:
-    """Regression: a search ended where both heads are one, 1e-4 and 2e-6 above."""
+    """Regression: at rho = -1/2 a search ended where both heads are one, 1e-4 above."""
     law = task(length, nu, key_covariance=rho ** Abs(i - j))
     value, places = least_value(law, LocatedAttention(softmax, heads=2))
     assert float(value) < above
