@@ -6,6 +6,7 @@ The way is chosen for a risk at a scale and for the least one alike.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -50,6 +51,9 @@ SPARE = 4
 """Digits of the values beyond those of the risk: a series through six enlarges their errors by some thousand."""
 
 METHOD = "series in 1/{name} through values at {low:g} to {high:g}, its error what the last of them changed"
+
+SOME = 4
+"""Digits with which the limit of a strong selection is taken where meshes end; a series through nearer values takes seconds."""
 
 SMALL_RISK = 0.01
 """A risk for which the limit of a strong signal is to have the digits, where it is taken before meshes are tried."""
@@ -122,19 +126,20 @@ def _posterior(law: SequenceLaw) -> tuple[Expr | None, bool]:
 def far_signal(task: Task, values: Mapping[Any, object]) -> Far | None:
     """The signal strength, if the posterior is an exponential that is that steep."""
     slope, is_selection = _posterior(task.law)
-    if slope is None or is_selection or len(slope.free_symbols) != 1:
+    if slope is None or len(slope.free_symbols) != 1:
         return None
     (symbol,) = slope.free_symbols
     value = _numbers(slope, values).get(symbol)
     if value is None:
         return None
     size = abs(slope.subs(symbol, value))
-    if not (size.is_finite and float(size) >= FAR_SLOPE):
+    if not (size.is_finite and float(size) >= (STEEP if is_selection else FAR_SLOPE)):
         return None
     power = cancel(symbol * slope.diff(symbol) / slope)
     if not (power.is_Rational and power.is_positive):
         return None
-    return Far(symbol, sign(value), float(size), size / abs(value) ** power, power, f"{symbol}^({power})", (0, 1, 2))
+    name = str(symbol) if power == 1 else f"{symbol}^({power})"
+    return Far(symbol, sign(value), float(size), size / abs(value) ** power, power, name, (0, 1, 2))
 
 
 def with_largest(task: Task, attention: Attention, values: Mapping[Any, object]) -> tuple[Task, Value] | None:
@@ -212,24 +217,30 @@ def answered(
     backend: str | None,
     far: Far | None,
 ) -> Answers:
-    """By the limit of a strong selection where it has the digits or there is nothing else; by a series through nearer values, or on
-    meshes."""
+    """By the limit of a strong selection where it has the digits, else on meshes or by a series through nearer values.
+
+    Where a selection is too strong for meshes, by the limit or the series, whichever has more digits.
+    """
     if backend is not None:
         return compute(task, values, digits, False)
     near = with_largest(task, attention, values)
-    if near is not None and near[1].error < SMALL_RISK * mpmath.mpf(10) ** -(digits or DEFAULT_DIGITS):
+    if near is None:
+        return _where_meshes_end(compute, task, values, digits, far)
+    if near[1].error < SMALL_RISK * mpmath.mpf(10) ** -(digits or DEFAULT_DIGITS):
         found = _by_limit(compute, task, values, digits, *near)
         if found[RISK].digits >= (digits or 1):
             return found
     try:
-        return _by_series(compute, task, values, digits, far)
-    except CannotEvaluate:
-        if near is None:
-            raise
-        found = _by_limit(compute, task, values, digits, *near)
-        if found[RISK].digits < (digits or 1):
-            raise
-        return found
+        return compute(task, values, digits, False)
+    except CannotEvaluate as reason:
+        refusal = reason
+    found = _by_limit(compute, task, values, digits, *near)
+    if found[RISK].digits < (digits or SOME) and far is not None:
+        with suppress(CannotEvaluate):
+            found = max(_by_series(compute, task, values, digits, far), found, key=lambda one: one[RISK].digits)
+    if found[RISK].digits < (digits or 1):
+        raise refusal
+    return found
 
 
 def _by_limit(
@@ -256,7 +267,7 @@ def _in_the_limit(name: str, place: Value) -> Value:
     return replace(place, error=mpmath.inf, digits=1, method=f"{name} = {place} in the limit")
 
 
-def _by_series(
+def _where_meshes_end(
     compute: Compute, task: Task, values: Mapping[Any, object], digits: int | None, far: Far | None
 ) -> Answers:
     """By the series through nearer values where a parameter is far and that has the digits asked for, else on meshes.
@@ -279,6 +290,27 @@ def _by_series(
                     f"{reason}; a series in 1/{far.name} has no values to go by, as the kernel changes so far out that "
                     f"{far.name} meets it from about {far.met:.2g} on"
                 ) from reason
+    try:
+        answers = _by_series(compute, task, values, digits, far)
+    except CannotEvaluate:
+        return on_meshes()
+    known = answers[RISK].digits
+    if known >= (digits or 1):
+        return answers
+    try:
+        return on_meshes()
+    except CannotEvaluate as reason:
+        raise OutOfDigits(
+            f"{reason}; by a series in 1/{far.name} at most {known} digits are known (--digits {known})"
+        ) from reason
+
+
+def _by_series(compute: Compute, task: Task, values: Mapping[Any, object], digits: int | None, far: Far) -> Answers:
+    """By the series through nearer values.
+
+    Raises:
+        CannotEvaluate: where they do not settle.
+    """
     others = {key: value for key, value in values.items() if str(key) != far.symbol.name}
     each, enough = (None, SETTLED) if digits is None else (digits + SPARE, 0.1 ** (digits + 1))
 
@@ -296,31 +328,22 @@ def _by_series(
         answers = {name: _continued(far, [own[name] for own in found]) for name in found[0]}
         return answers, float(answers[RISK].value), float(answers[RISK].error)
 
-    try:
-        answers = settled(far.sizes, nearer, fit, enough, max(USEFUL, enough))
-    except CannotEvaluate:
-        return on_meshes()
-    known = answers[RISK].digits
-    if known >= (digits or 1):
-        return answers
-    try:
-        return on_meshes()
-    except CannotEvaluate as reason:
-        raise OutOfDigits(
-            f"{reason}; by a series in 1/{far.name} at most {known} digits are known (--digits {known})"
-        ) from reason
+    return settled(far.sizes, nearer, fit, enough, max(USEFUL, enough))
 
 
 def _continued(far: Far, values: list[Value]) -> Value:
     """The series of least error at the parameter's size."""
     sizes = far.sizes[: len(values)]
     numbers, errors = (np.array([float(part) for part in own]) for own in zip(*((v.value, v.error) for v in values)))
+    seconds = sum(v.seconds for v in values)
+    if np.all(np.isinf(numbers)) and np.ptp(np.sign(numbers)) == 0:
+        return replace(values[-1], seconds=seconds)
     if not np.all(np.isfinite(numbers + errors)):
         raise CannotEvaluate(f"a place at infinity has no series in {far.name}")
     candidates = [_at(far.size, sizes, numbers, errors, decay) for decay in far.decays]
     value, error = min(candidates, key=lambda pair: pair[1] / abs(pair[0]) if pair[0] else np.inf)
     method = METHOD.format(name=far.name, low=sizes[0], high=sizes[-1])
-    return Value(mpmath.mpf(value), mpmath.mpf(error), Kind.ESTIMATED, digits_of(value, error), method)
+    return Value(mpmath.mpf(value), mpmath.mpf(error), Kind.ESTIMATED, digits_of(value, error), method, seconds)
 
 
 def _at(size: float, sizes: Any, numbers: Any, errors: Any, decay: int) -> tuple[float, float]:

@@ -202,7 +202,12 @@ def _by_search(
             return _at_the_bottom(risk, values, digits)
         except CannotEvaluate:
             pass
-    value, places = minimise(risk, moving, values, digits, start=_place_in_the_limit(task, attention, moving, values))
+    start = _place_in_the_limit(task, attention, moving, values)
+    if (
+        start is not None
+    ):  # where there is no value there, as at the strongest signals, a search in vain takes half a minute
+        evaluate(risk, {**values, **start}, digits, "numpy")
+    value, places = minimise(risk, moving, values, digits, start=start)
     if moving == [a] and places[a].value == 0 and attention.kernel.subs(x, 0) == 0:
         places = {a: replace(places[a], method=TOWARDS_ZERO)}
     if moving == [a] and places[a].value < 0 and has_parity(attention.kernel):  # of two alike the positive one

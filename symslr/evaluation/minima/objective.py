@@ -38,6 +38,7 @@ class Objective:
 
     Attributes:
         seen: (the most that a value in float64 may be, its place), of all that were computed, to whatever tolerance.
+        refused: why there is no float64 value, by place.
         met: the size of the one variable at which the farthest feature of a kernel is met; 0 where there is none.
     """
 
@@ -46,6 +47,7 @@ class Objective:
     context: Context
     scope: Mapping[Symbol, Pair]
     seen: list[tuple[float, list[float]]] = field(default_factory=list, compare=False)
+    refused: dict[tuple[float, ...], Exception] = field(default_factory=dict, compare=False)
     met: float = 0.0
 
     @property
@@ -55,6 +57,10 @@ class Objective:
     def within(self, tolerance: float) -> Objective:
         """The same function to a tolerance, or to its own where that is smaller."""
         return replace(self, context=replace(self.context, tolerance=min(self.context.tolerance, tolerance)))
+
+    def of(self, node: Node, variables: tuple[Symbol, ...]) -> Objective:
+        """Another function, as of the same parameters in other axes; nothing is known of it."""
+        return replace(self, node=node, variables=variables, seen=[], refused={})
 
     def pair(self, place: Any, get: Callable[[], Pair] | None = None) -> Pair:
         """(value, error) at a place; in float64 computed once, as searches come back to where values are dear.
@@ -95,25 +101,18 @@ class Objective:
 
     def known(self, place: Any, get: Callable[[], Pair] | None = None) -> tuple[float, float]:
         """The float64 value and its error, both infinite where there is no value; ``get`` as for ``pair``."""
+        at = [float(v) for v in place]
         for tolerance in dict.fromkeys((self.context.tolerance, min(self.context.tolerance, STRICT))):
             try:
-                pair = self.rough(tolerance).pair([float(v) for v in place], get)
-                value, error = (float(part) for part in pair)
-            except TooDear:
-                break  # for more digits it would be dearer
-            except (CannotEvaluate, ArithmeticError):
+                value, error = (float(part) for part in self.rough(tolerance).pair(at, get))
+            except (CannotEvaluate, ArithmeticError) as reason:
+                self.refused[tuple(at)] = reason
+                if isinstance(reason, TooDear):
+                    break  # for more digits it would be dearer
                 get = None
                 continue  # meshes that are laid out for few digits may miss what they need to be laid out at all
             return (value, error) if np.isfinite(value + error) else (np.inf, np.inf)
         return np.inf, np.inf
-
-    def refusal(self, place: Any) -> Exception | None:
-        """Why there is no float64 value; None where there is one."""
-        try:
-            self.pair([float(v) for v in place])
-        except (CannotEvaluate, ArithmeticError) as reason:
-            return reason
-        return None
 
     def all_known(self, places: Sequence[Any]) -> Any:
         """``known`` at many places, (places, 2); the node sees them together."""
@@ -144,7 +143,7 @@ def all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
     """
     found = np.isfinite(values)
     for k in sorted(np.flatnonzero(~found), key=lambda k: max(map(abs, places[k]))):
-        reason = objective.refusal(places[k])
+        reason = objective.refused.get(tuple(map(float, places[k])))
         if not isinstance(reason, TooDear) or _has_risen(objective, places, values, int(k)):
             continue
         known = sorted({place[0] for place, own in zip(places, found) if own})

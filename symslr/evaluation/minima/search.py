@@ -237,7 +237,7 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
     points = distinct(np.concatenate([scan(*interval, POINTS[1]), far_points(objective, *interval)]))
     values = _told_apart(rough, fine, points)
-    all_looked_at(fine, [[x] for x in points], values)
+    all_looked_at(objective, [[x] for x in points], values)
     vanished = _vanished(rough, [interval])
     if vanished is not None:
         return vanished
@@ -265,7 +265,7 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         reached = beyond_edge(objective, points, values, edges[0])
         found.append((reached.value, reached))
     if not found:
-        reason = fine.refusal(points[-1:])
+        reason = objective.refused.get((float(points[-1]),))
         raise CannotEvaluate(
             f"the function to minimise has no finite value on the scan{f' ({reason})' if reason else ''}"
         )
@@ -343,7 +343,7 @@ def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -
     axes = [scan(*interval, POINTS[2]) for interval in intervals]
     places = list(itertools.product(*axes))
     values = np.array([rough.numbered(*pair) for pair in rough.all_known(places)])
-    all_looked_at(fine, places, values)
+    all_looked_at(objective, places, values)
     values = values.reshape([len(x) for x in axes])
     starts = local_minima(values)
     starts = [index for index in starts if not 2 * values[index] - np.max(beside(values, index)) > values[starts[0]]]

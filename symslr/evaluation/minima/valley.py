@@ -4,7 +4,6 @@ minimised away."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
@@ -94,9 +93,7 @@ def _in_its_axes(objective: Objective, start: list[float]) -> Least:
     axes = np.diag([_width(fine, place, unit) for unit in np.diag(sizes)] * sizes)
     for _ in range(LOOKS):
         view = _View(objective.node, objective.variables, place, axes, is_logarithm=True)
-        here = parabola(
-            replace(fine, node=view, variables=view.coordinates, seen=[]), np.array(ones), [ACROSS] * len(ones)
-        )
+        here = parabola(fine.of(view, view.coordinates), np.array(ones), [ACROSS] * len(ones))
         curvatures, turned = np.linalg.eigh(here.hessian.astype(float))
         bent = np.maximum(np.abs(curvatures), np.max(np.abs(curvatures)) / UNEVEN)
         step = -turned @ ((turned.T @ np.array(here.gradient, dtype=float)) / bent)
@@ -108,7 +105,7 @@ def _in_its_axes(objective: Objective, start: list[float]) -> Least:
         axes *= min(1.0, part)
         if ROUND * np.min(curvatures) > np.max(curvatures) and np.linalg.norm(step) < ACROSS:
             view = _View(objective.node, objective.variables, place, axes)
-            line = replace(objective, node=view, variables=view.coordinates, seen=[])
+            line = objective.of(view, view.coordinates)
             value, error, found = polished(line, ones, ACROSS / LONGEST)
             doubts = np.abs(axes) @ np.array([float(doubt) for _, doubt in found])
             return value, error, list(zip(view.seen_from([z for z, _ in found]).tolist(), doubts.tolist()))
@@ -159,7 +156,7 @@ def _along_the_valley(objective: Objective, start: list[float]) -> Least:
         CannotEvaluate: as ``refined``.
     """
     floor = _Floor(objective.node, objective.variables[:-1], objective.variables[-1], start)
-    line = replace(objective.within(SHARP), node=floor, variables=objective.variables[-1:], seen=[])
+    line = objective.within(SHARP).of(floor, objective.variables[-1:])
     lowest = start[-1]
     if line.is_float:
         found = _lowest(line, lowest)

@@ -52,9 +52,13 @@ def stable(expr: Expr) -> Expr:
 def _float_skew_normal(h: Any, a: Any) -> Any:
     """F(h, a) for arrays: below the median by a double exponential rule on the tail, where Phi - 2 T loses its digits."""
     h, a = np.broadcast_arrays(np.asarray(h, dtype=float), np.asarray(a, dtype=float))
-    at = h[..., None] - TAIL
-    below = np.exp(-at * at / 2 + scipy.special.log_ndtr(a[..., None] * at)) @ TAIL_WEIGHTS
-    return np.where(h < 0, below * np.sqrt(2 / np.pi), scipy.special.ndtr(h) - 2 * scipy.special.owens_t(h, a))[()]
+    found = np.array(scipy.special.ndtr(h) - 2 * scipy.special.owens_t(h, a))
+    is_low = h < 0
+    if is_low.any():
+        at = h[is_low][:, None] - TAIL
+        below = np.exp(-at * at / 2 + scipy.special.log_ndtr(a[is_low][:, None] * at)) @ TAIL_WEIGHTS
+        found[is_low] = below * np.sqrt(2 / np.pi)
+    return found[()]
 
 
 FAR_BELOW = -40.0

@@ -7,6 +7,7 @@ not evaluated, so that (L - 1) E[...] is 0 at L = 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -26,7 +27,9 @@ class Lazy(dict[Symbol, Pair]):
 
     def __init__(self, known: Mapping[Symbol, Pair], unfinished: Mapping[Symbol, Callable[[], Pair]]) -> None:
         super().__init__(known)
-        self.unfinished = unfinished
+        self.unfinished = dict(unfinished)
+        if isinstance(known, Lazy):
+            self.unfinished |= {symbol: partial(known.__getitem__, symbol) for symbol in known.unfinished}
 
     def __missing__(self, symbol: Symbol) -> Pair:
         pair = self[symbol] = self.unfinished[symbol]()
@@ -63,23 +66,41 @@ def in_numbers(formula: Formula, arithmetic: Arithmetic, scope: Mapping[Symbol, 
     return value, error
 
 
+SPECIAL = NormalCdf, OwensT, SkewNormal
+"""What takes longer than the rest of a formula, and SymPy cannot turn into numbers."""
+
+
 def compiled_formula(expr: Expr) -> Formula:
-    """``expr`` as a function of an arithmetic and of (value, error) for every symbol."""
+    """``expr`` as a function of an arithmetic and of (value, error) for every symbol; a special function is taken once."""
+    letters = {part: Dummy(f"special_{n}", real=True) for n, part in enumerate(expr.atoms(*SPECIAL))}
+    if not letters:
+        return _compiled(expr)
+    parts = {letter: _compiled(part) for part, letter in letters.items()}
+    whole = _compiled(expr.xreplace(letters))
+
+    def formula(arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
+        own = Lazy(scope, {letter: partial(part, arithmetic, scope) for letter, part in parts.items()})
+        return whole(arithmetic, own)
+
+    return formula
+
+
+def _compiled(expr: Expr) -> Formula:
     if expr.is_Symbol:
         return lambda arithmetic, scope: scope[expr]
-    if not expr.free_symbols and not expr.has(NormalCdf, OwensT, SkewNormal):  # these SymPy cannot turn into numbers
+    if not expr.free_symbols and not expr.has(*SPECIAL):
         return _constant(expr)
     if isinstance(expr, Add):
-        return _sum([compiled_formula(arg) for arg in expr.args])
+        return _sum([_compiled(arg) for arg in expr.args])
     if isinstance(expr, Mul):
         factors = _with_one_exponential(expr.args)
         cheap_first = sorted(factors, key=lambda arg: any(isinstance(s, Dummy) for s in arg.free_symbols))
-        return _product([compiled_formula(arg) for arg in cheap_first])
+        return _product([_compiled(arg) for arg in cheap_first])
     if isinstance(expr, Pow) and expr.exp.is_Integer:
-        return _integer_power(compiled_formula(expr.base), int(expr.exp))
+        return _integer_power(_compiled(expr.base), int(expr.exp))
     if isinstance(expr, Pow) and expr.exp.is_Rational:
-        return _function(lambda base: base**expr.exp, [compiled_formula(expr.base)])
-    return _function(expr.func, [compiled_formula(arg) for arg in expr.args])
+        return _function(lambda base: base**expr.exp, [_compiled(expr.base)])
+    return _function(expr.func, [_compiled(arg) for arg in expr.args])
 
 
 def _with_one_exponential(factors: Sequence[Expr]) -> list[Expr]:
