@@ -23,6 +23,7 @@ from symslr.export.printing import HousePrinter
 from symslr.export.text import anchor, sentence
 from symslr.export.verdicts import STEP_WORDS, DerivationVerdict, Verdict, Word, verdicts
 from symslr.expression.folded import Activation
+from symslr.expression.open_functions import OpenKernel
 from symslr.model.open_function import OpenFunction
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
@@ -351,8 +352,11 @@ def _bare(tex: str) -> str:
 def _here(item: Derivation, printer: HousePrinter) -> Iterator[str]:
     """Sentences that define the weights, activations and token laws that occur, printed from the objects themselves."""
     expressions = [item.start, *(step.after for step in item.steps)]
-    weights = [_weight(law, printer) for law in _ordered(expressions, SequenceLaw) if law.weight != 1]
-    yield from dict.fromkeys(said for said in weights if said)
+    said: dict[str, str] = {}
+    for law in _ordered(expressions, SequenceLaw):
+        if law.weight != 1 and (name := printer.weight_name(law)) not in said:
+            said[name] = _weight(law, name, printer)
+    yield from filter(None, said.values())
     for kernel, normalised, offset, scale in dict.fromkeys(
         node.args[1:5] for node in _ordered(expressions, Activation)
     ):
@@ -369,12 +373,13 @@ def _ordered(expressions: Sequence[Basic], kind: type[Basic]) -> list:
     return list(found)
 
 
-def _weight(law: SequenceLaw, printer: HousePrinter) -> str:
+def _weight(law: SequenceLaw, name: str, printer: HousePrinter) -> str:
     """What the weight is; empty where it is left open and the tokens are standard normal: the hypotheses speak of it."""
-    if isinstance(law.weight, OpenFunction) and law.weight.name == "g" and law.base == STANDARD_NORMAL:
+    if isinstance(law.weight, OpenFunction) and law.weight.name == name and law.base == STANDARD_NORMAL:
         return ""
     tokens = "" if law.base == STANDARD_NORMAL else rf", $\chi_l \sim {printer.law_name(law.base)}$ before reweighting"
-    return rf"$\mathbb{{E}}_g$ has the weight $\displaystyle g(\epsilon,\chi) = {printer.doprint(law.weight)}${tokens}."
+    formula = rf"{name}(\epsilon,\chi) = {printer.doprint(law.weight)}"
+    return rf"$\mathbb{{E}}_{{{name}}}$ has the weight $\displaystyle {formula}${tokens}."
 
 
 def _activation(kernel: Expr, normalised: bool, offset: Expr, scale: Expr, printer: HousePrinter) -> str:
@@ -390,7 +395,7 @@ def _activation(kernel: Expr, normalised: bool, offset: Expr, scale: Expr, print
         )
     else:
         formula = rf"\sigma_l = {above}"
-    if isinstance(kernel, AppliedUndef):
+    if isinstance(kernel, (AppliedUndef, OpenKernel)):
         return rf"The attention is ${formula}$ with any kernel ${printer.function_name(kernel)}$."
     return rf"The attention is ${formula}$ with $\kappa(x) = {printer.doprint(kernel)}$."
 

@@ -24,6 +24,7 @@ from sympy import (
     Sum,
     Tuple,
     log,
+    powsimp,
 )
 from sympy import exp as exp_
 from sympy.printing.conventions import requires_partial
@@ -39,6 +40,7 @@ from symslr.expression.joint import JointMinimum
 from symslr.expression.sample import SampleExpectation
 from symslr.expression.signs import Indicator, Relu, SignExpectation
 from symslr.model.scalar_law import ScalarLaw
+from symslr.model.sequence_law import SequenceLaw
 
 TALL = (r"\frac", r"\sum", r"\int", r"\left", r"\min", r"\prod", r"\big", r"\exp", r"\sqrt{\frac")
 SHORT_EXPONENT = 48
@@ -47,8 +49,8 @@ SHORT_EXPONENT = 48
 LONG_PLACE = 12.0
 """Width in em of a place, such as ``m=0, q=1``, from which it has a name in a formula on several lines."""
 
-NAMES = {"log": r"\log", "gamma": r"\Gamma"}
-"""Functions whose LaTeX name SymPy's printer keeps to itself."""
+NAMES = {"log": r"\log", "gamma": r"\Gamma", "OpenKernel": r"\kappa"}
+"""Functions whose LaTeX name SymPy's printer keeps to itself, and the kernel that is left open."""
 INDICATOR = r"\mathbf{1}"
 """What stands before the braces around a condition: 1 where it holds, 0 where it does not."""
 
@@ -62,7 +64,8 @@ def brackets(tex: str, pair: str = "()") -> str:
 
 
 class HousePrinter(LatexPrinter):
-    """One printer per derivation: ``laws`` collects the token laws that have no name of their own, as p_1, p_2, ...
+    """One printer per derivation: ``laws`` collects the token laws that have no name of their own, as p_1, p_2, ..., and
+    ``weights`` the weights of sequences with their tokens' law, as g, g', ...
 
     Differences from SymPy: plain terms come before expectations and integrals; large factors stand after the fraction;
     1/sqrt(2 pi) is one root; a superscript of e has slashed fractions and a long one becomes exp(...); the law of a
@@ -72,6 +75,7 @@ class HousePrinter(LatexPrinter):
     def __init__(self) -> None:
         super().__init__()
         self.laws: dict[ScalarLaw, str] = {}
+        self.weights: dict[tuple[Expr, ScalarLaw], str] = {}
         self._slashed = False
         self._named = False
         self._places: dict[tuple[Basic, ...], str] = {}
@@ -257,7 +261,7 @@ class HousePrinter(LatexPrinter):
         if isinstance(expr, ScalarExpectation):
             below = rf"{self._print(expr.variable)}\sim {self.law_name(expr.law)}"
         elif isinstance(expr, SequenceExpectation):
-            below = "0" if expr.law.weight == S.One else "g"
+            below = "0" if expr.law.weight == S.One else self.weight_name(expr.law)
         elif isinstance(expr, SignExpectation):
             below = rf"w\in\{{\pm1\}}^{{{self.superscript(expr.count)}}}"
         elif isinstance(expr, SampleExpectation):
@@ -288,6 +292,13 @@ class HousePrinter(LatexPrinter):
             return self.laws.setdefault(law, f"p_{{{len(self.laws) + 1}}}")
         name, parameters = found
         return f"{name}({','.join(self.superscript(parameter) for parameter in parameters)})"
+
+    def weight_name(self, law: SequenceLaw) -> str:
+        """g, g', ...: a letter for every weight that is met, also where it is written in another way."""
+        for (weight, base), name in self.weights.items():
+            if base == law.base and (weight == law.weight or powsimp(law.weight / weight) == 1):
+                return name
+        return self.weights.setdefault((law.weight, law.base), "g" + "'" * len(self.weights))
 
     def _house_Integral(self, expr: Integral) -> str:
         return f"{self.integral_sign(expr)} {self.integrand(expr)}{self.differentials(expr)}"

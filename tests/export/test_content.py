@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from sympy import Function
+import pytest
+from sympy import Expr, Function, exp
 
 from symslr.algebra.derivation import Derivation
 from symslr.export.content import content
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation
+from symslr.expression.open_functions import OpenKernel
 from symslr.model.catalogue import SpikedSLR, softmax
 from symslr.model.open_function import OpenFunction
 from symslr.model.sequence_law import SequenceLaw
@@ -25,8 +27,32 @@ def test_a_weight_that_is_left_open_is_not_said_to_be_itself() -> None:
     assert "has the weight" in _here(known)
 
 
-def test_a_kernel_that_is_left_open_is_any_kernel() -> None:
-    paid = Activation.of(epsilon, softmax, a).with_kernel(Function("kappa", positive=True)(x))
+def test_every_weight_has_a_letter_of_its_own() -> None:
+    """Regression: both were E_g, and its weight was said twice; a chain about a landscape compares two weights."""
+    spiked, maximum, twice = (
+        SequenceLaw(weight, L)
+        for weight in (
+            SpikedSLR().law.weight,
+            exp(-(chi[epsilon] ** 2)),
+            exp(chi[epsilon]) * exp(-chi[epsilon] - chi[epsilon] ** 2),
+        )
+    )
+    parts = [SequenceExpectation(chi[epsilon] ** n, law) for n, law in enumerate((spiked, maximum, twice), 1)]
+    (section,) = content([Derivation(parts[0] + 2 * parts[1] + 3 * parts[2], name="two")]).sections
+    said = " ".join(section.here)
+    assert said.count("has the weight") == 2
+    assert r"$\mathbb{E}_{g'}$ has the weight" in said
+    assert r"g'(\epsilon,\chi) =" in said
+    printed = "".join(line.tex for line in section.start)
+    assert printed.count(r"\mathbb{E}_{g}") + printed.count(r"\mathbb{E}_{g'}") == 3
+    assert 1 <= printed.count(r"\mathbb{E}_{g'}") <= 2
+
+
+@pytest.mark.parametrize(
+    "kernel", [Function("kappa", positive=True)(x), OpenKernel(x)], ids=["a function", "any kernel"]
+)
+def test_a_kernel_that_is_left_open_is_any_kernel(kernel: Expr) -> None:
+    paid = Activation.of(epsilon, softmax, a).with_kernel(kernel)
     said = _here(Derivation(SequenceExpectation(paid, SpikedSLR().law), name="kernel"))
     assert r"with any kernel $\kappa$" in said
     assert r"\kappa(x) =" not in said
