@@ -9,20 +9,18 @@ from sympy import Integer, oo, sqrt
 
 from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
-from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap
-from symslr.evaluation.finite_sample.fixed_point.solve import solve
-from symslr.evaluation.finite_sample.order_parameters import INFORMED, UNINFORMED, ReplicaState, start
-from symslr.evaluation.finite_sample.problem import Training, numeric_problem
-from symslr.evaluation.finite_sample.proximal.minimise import Samples, dual_residual, minimise, newton
-from symslr.evaluation.finite_sample.proximal.sample_terms import SampleTerms
-from symslr.evaluation.finite_sample.samples.fields import (
+from symslr.evaluation.finite_sample.fields import (
     ScoredKeys,
     ShiftedKeys,
     key_dimensions,
     key_sampler,
+    normal_points,
     value_fields,
 )
-from symslr.evaluation.finite_sample.samples.points import normal_points
+from symslr.evaluation.finite_sample.fixed_point import SaddleMap, solve
+from symslr.evaluation.finite_sample.order_parameters import INFORMED, UNINFORMED, ReplicaState, start
+from symslr.evaluation.finite_sample.problem import Training, numeric_problem
+from symslr.evaluation.finite_sample.proximal import Samples, SampleTerms, dual_residual, minimise, newton
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import laplace, normal

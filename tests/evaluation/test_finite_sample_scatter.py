@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest, norm, t
 
 from symslr.evaluation.finite_sample import randomised as module
-from symslr.evaluation.finite_sample.fixed_point.solve import FixedPoint
+from symslr.evaluation.finite_sample.fixed_point import FixedPoint
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, start
 from symslr.evaluation.finite_sample.problem import Training, numeric_problem
 from symslr.evaluation.finite_sample.randomised import COARSE, CONFIRMED, randomised

@@ -12,7 +12,7 @@ from sympy import oo
 from symslr import MaxSLR, SpikedSLR, linear, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample import tuning
-from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap
+from symslr.evaluation.finite_sample.fixed_point import SaddleMap
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, start
 from symslr.evaluation.finite_sample.problem import FitProblem, Training, numeric_problem
 from symslr.evaluation.finite_sample.tuning import COMPARED, HIGHEST, LOWEST, _wanted, minimise_within, tune

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symslr.evaluation.finite_sample.samples.points import Array
+from symslr.evaluation.finite_sample.fields import Array
 
 
 @dataclass(frozen=True)

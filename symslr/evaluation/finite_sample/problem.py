@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from sympy import DiracDelta
 
 from symslr.evaluation.admission.inputs import lengths_of, numbers_of, values_by_name
-from symslr.evaluation.finite_sample.samples.points import sub_seed
+from symslr.evaluation.finite_sample.fields import sub_seed
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw

@@ -10,13 +10,20 @@ import numpy as np
 from scipy.optimize import minimize
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, SaddleMap
-from symslr.evaluation.finite_sample.fixed_point.solve import ARRIVED, FixedPoint, Memory, attempt, is_new
+from symslr.evaluation.finite_sample.fields import Array, sub_seed
+from symslr.evaluation.finite_sample.fixed_point import (
+    ARRIVED,
+    MOST_JUMPS,
+    FixedPoint,
+    Memory,
+    SaddleMap,
+    attempt,
+    is_new,
+)
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, STARTS, ReplicaState
 from symslr.evaluation.finite_sample.order_parameters import start as start_of
 from symslr.evaluation.finite_sample.problem import FitProblem, Training
 from symslr.evaluation.finite_sample.randomised import not_found
-from symslr.evaluation.finite_sample.samples.points import Array, sub_seed
 
 USUAL = 0.5, 0.5
 """Ridges at which a search begins where nothing is known."""

@@ -14,10 +14,10 @@ from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import CameronMartin
 from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
 from symslr.evaluation.admission.inputs import lengths_of, numbers_of, values_by_name
-from symslr.evaluation.landscape.moments.kernel import Array, Kernel
-from symslr.evaluation.landscape.moments.tokens import Lengths, Weight, sharpened, shifted_moments, weighted_moments
+from symslr.evaluation.landscape.kernel import Array, Kernel
 from symslr.evaluation.landscape.order import NAMES, in_coordinates, order_of
 from symslr.evaluation.landscape.risk import compiled_risk
+from symslr.evaluation.landscape.tokens import Lengths, Weight, sharpened, shifted_moments, weighted_moments
 from symslr.model.attention import Attention
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw

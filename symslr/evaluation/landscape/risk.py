@@ -1,7 +1,7 @@
 """The derived risk as a function of overlaps and moments, compiled from the end of its derivation.
 
 ``landscape_chain`` ends in expectations of sigma beside chi and, elsewhere than with a shifted Gaussian, z. Each is written
-in the moments of ``symslr.evaluation.landscape.moments.moments`` by Stein's lemma, which takes every 1/s and 1/q_kk away: what is
+in the moments of ``symslr.evaluation.landscape.moments`` by Stein's lemma, which takes every 1/s and 1/q_kk away: what is
 left is a polynomial, and SymPy differentiates it.
 """
 
@@ -12,7 +12,7 @@ from functools import cache
 
 from sympy import Abs, Add, Expr, S, Sum, Symbol, cancel, expand, lambdify, sqrt
 
-from symslr.evaluation.landscape.moments.moments import MOMENTS
+from symslr.evaluation.landscape.moments import MOMENTS
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation
 from symslr.expression.scored import ScoredActivation

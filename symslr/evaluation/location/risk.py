@@ -18,12 +18,11 @@ from sympy import Expr, N, S, exp, sqrt
 
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.attend import Place
+from symslr.evaluation.location.attend import Parameters, Place
 from symslr.evaluation.location.bayes import GUARD, SECONDS, handed_out, valued
 from symslr.evaluation.location.extent import Valley, averaged, descended, valley
 from symslr.evaluation.location.means import Part
 from symslr.evaluation.location.moments import Risk
-from symslr.evaluation.location.parameters import Parameters
 from symslr.evaluation.location.samples.points import REPLICATIONS
 from symslr.evaluation.location.tables.rules import COARSE, SEARCH, Rule
 from symslr.evaluation.minima.least import least_risk

@@ -7,11 +7,18 @@ from functools import lru_cache
 
 import numpy as np
 
+from symslr.evaluation.finite_sample.fields import (
+    Array,
+    Fields,
+    KeySampler,
+    key_dimensions,
+    key_sampler,
+    normal_points,
+    sub_seed,
+    value_fields,
+)
 from symslr.evaluation.finite_sample.order_parameters import ReplicaState
-from symslr.evaluation.finite_sample.proximal.minimise import Samples, dual_residual, minimise
-from symslr.evaluation.finite_sample.proximal.sample_terms import SampleTerms
-from symslr.evaluation.finite_sample.samples.fields import Fields, KeySampler, key_dimensions, key_sampler, value_fields
-from symslr.evaluation.finite_sample.samples.points import Array, normal_points, sub_seed
+from symslr.evaluation.finite_sample.proximal import Samples, SampleTerms, dual_residual, minimise
 from symslr.model.attention import Attention
 from symslr.model.sequence_law import SequenceLaw
 from symslr.theory.finite_sample import ProximalProblem
