@@ -1,6 +1,7 @@
 """Fixed points at finite alpha: global proximal minima, limits, equal answers by different samplers and starts."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,11 +11,12 @@ from sympy import Integer, oo, sqrt
 from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
 from symslr.evaluation.finite_sample.fields import (
-    ScoredKeys,
-    ShiftedKeys,
+    KeySampler,
     key_dimensions,
     key_sampler,
     normal_points,
+    scored_fields,
+    shifted_fields,
     value_fields,
 )
 from symslr.evaluation.finite_sample.fixed_point import SaddleMap, solve
@@ -189,14 +191,15 @@ def test_two_samplers_of_one_task_agree():
     for seed in range(4):
         saddle = SaddleMap(problem, 2048, seed)
         (samples,) = saddle.sets
-        assert isinstance(samples.sampler, ShiftedKeys)
+        assert samples.sampler.fields.func is shifted_fields
         first = solve(saddle, Training(4.0, 0.3, 0.3), start(INFORMED, 4.0)).risk
         normals = normal_points(2048, 10, seed + 100)
         keys = normals[:3].copy()
         keys[0] += np.sqrt(2)
         score = np.zeros_like(keys)
         score[0] = np.sqrt(2)
-        samples.sampler, samples.value_normals = ScoredKeys(keys, score, normals[3:6]), normals[6:]
+        samples.sampler = KeySampler(partial(scored_fields, keys, score, normals[3:6]))
+        samples.value_normals = normals[6:]
         results.append(first - solve(saddle, Training(4.0, 0.3, 0.3), start(INFORMED, 4.0)).risk)
     assert abs(np.mean(results)) < 4 * np.std(results, ddof=1) / 2
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -173,14 +173,11 @@ class SaddleMap:
         scale = training.alpha * np.array([state.V_k, state.V_v]) ** 2 / (2 * outside)
         share = np.full(2, NEARBY)
         for _ in range(MOST_PARTINGS):
-            before, share = share, scale * self._parted(state, 2 * outside * np.minimum(share, FARTHEST))
+            apart = 2 * outside * np.minimum(share, FARTHEST)
+            before, share = share, scale * self._mixed(partial(SampleSet.parted, state=state, apart=apart))
             if np.max(share) < NEARBY / 10 or np.max(np.abs(share - before)) < SETTLED * np.max(share):
                 break
         return float(min(np.max(share), 1.0))
-
-    def _parted(self, state: ReplicaState, apart: Array) -> Array:
-        """E sum (f - f')^2 of keys and of values, of two fits with fields so far apart."""
-        return self._mixed(lambda samples: samples.parted(state, (float(apart[0]), float(apart[1]))))
 
     def strain(self, state: ReplicaState, training: Training, most_jumps: float = MOST_JUMPS) -> float:
         """How much of what replica symmetry bears is there: at 1 it breaks, by the replicon or by samples that jump."""
@@ -241,32 +238,21 @@ class Memory:
         return point + residual - (moves + changes) @ weights
 
 
-@dataclass(frozen=True)
-class Iteration:
-    """Where an iteration ended: the point, the residual there (one more step moves by it), and the steps made.
-
-    Attributes:
-        distance: largest coordinate of the way to the fixed point, as the memory has it: where a step moves little because
-            the map is nearly the identity, it is much more than a step.
-    """
-
-    point: Array
-    residual: Array
-    steps: int
-    distance: float
-
-
 def accelerated(
     function: Callable[[Array], Array],
     start: Array,
     tolerance: float,
     most_steps: int,
     memory: Memory,
-) -> Iteration:
+) -> tuple[Array, int, float]:
     """x = function(x), until every coordinate moves by less than ``tolerance``.
 
     Anderson's type-II mixing; no coordinate moves by more than ``LONGEST`` at once, and the memory is dropped where the
     residual grew fivefold.
+
+    Returns:
+        The point, the steps made, and what is left: 0, or the largest coordinate of the way to the fixed point, as the memory has
+        it, where the steps did not suffice. Where the map is nearly the identity that is much more than a step.
     """
     point = start
     residual = function(point) - point
@@ -280,7 +266,8 @@ def accelerated(
         else:
             memory.pairs.append((move, found - residual))
         point, residual = point + move, found
-    return Iteration(point, residual, steps, float(np.max(np.abs(memory.propose(point, residual) - point))))
+    is_open = np.max(np.abs(residual)) >= tolerance
+    return point, steps, float(np.max(np.abs(memory.propose(point, residual) - point))) if is_open else 0.0
 
 
 @dataclass(frozen=True)
@@ -348,11 +335,10 @@ def solve(
         if change < tolerance or steps >= most_steps:
             break
         try:
-            found = accelerated(settled, point, tolerance / 2, most_steps - steps, memory)
+            point, more, left = accelerated(settled, point, tolerance / 2, most_steps - steps, memory)
         except CannotEvaluate:
             break
-        point, steps = found.point, steps + found.steps
-        left = found.distance if np.max(np.abs(found.residual)) >= tolerance / 2 else 0.0
+        steps += more
     assert best is not None
     change, state, step = best
     change = max(change, left)

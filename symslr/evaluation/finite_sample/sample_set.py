@@ -10,7 +10,6 @@ import numpy as np
 from symslr.evaluation.finite_sample.fields import (
     Array,
     Fields,
-    KeySampler,
     key_dimensions,
     key_sampler,
     normal_points,
@@ -51,7 +50,7 @@ class SampleSet:
         keys = key_dimensions(law, length)
         normals = normal_points(count, keys + length + 1, seed)
         self.length, self.noise = length, noise
-        self.sampler: KeySampler = key_sampler(law, length, normals[:keys])
+        self.sampler = key_sampler(law, length, normals[:keys])
         self.value_normals = normals[keys:]
         self.terms, self.affine = _proximal(attention)
         self._own_seed = sub_seed(seed, 1)
@@ -154,7 +153,7 @@ class SampleSet:
                     squares[a, b] += np.einsum("ln,ln->n", slope, slope)
         return squares if self.sampler.weights is None else squares * self.sampler.weights
 
-    def parted(self, state: ReplicaState, apart: tuple[float, float]) -> tuple[float, float]:
+    def parted(self, state: ReplicaState, apart: Array) -> tuple[float, float]:
         """E sum (f - f')^2 of keys and of values, of two fits to the same samples whose fields are a little apart.
 
         Args:

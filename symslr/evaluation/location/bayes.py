@@ -227,7 +227,7 @@ def _over_all_keys(setting: Setting, seconds: float, rough: Means | None) -> Mea
 def _one(setting: Setting, rule: Rule) -> float:
     found = nodes(setting, key_step(setting, rule))
     own = positions(setting, None if setting.is_uniform else setting.log_prior)
-    return one_position(found, setting.token_log_weight(found.keys), own, 0.0, rule).miss
+    return float(one_position(found, setting.token_log_weight(found.keys), own, 0.0, rule)[2])
 
 
 def _coins(setting: Setting, rule: Rule) -> float:
@@ -263,20 +263,16 @@ def bayes_integral(task: LocationTask) -> Expr | None:
     key = sqrt(task.strength) * x
     weight = Add(*(share * exp(theta * key - theta**2 * task.strength / 2) for theta, share in tilts))
     if isinstance(task.location, Independent):
-        return _coins_integral(task, weight)
+        return _coins_integral(task, task.location.probability, weight)
     if not isinstance(task.location, OnePosition):
         return None
-    kinds = _kinds([task.prior_weight(place) for place in range(1, int(task.length) + 1)]) if _is_short(task) else None
-    return None if kinds is None else task.noise**2 + _one_integral(weight, kinds)
-
-
-def _is_short(task: LocationTask) -> bool:
-    return bool(task.length <= (10**4 if isinstance(task.prior, tuple) else MOST_KINDS))
-
-
-def _kinds(weights: list[Expr]) -> dict[Expr, int] | None:
-    found, total = Counter(weights), Add(*weights)
-    return None if len(found) > MOST_KINDS else {weight / total: count for weight, count in found.items()}
+    if task.length > (10**4 if isinstance(task.prior, tuple) else MOST_KINDS):
+        return None
+    weights = Counter(task.prior_weight(place) for place in range(1, int(task.length) + 1))
+    if len(weights) > MOST_KINDS:
+        return None
+    total = Add(*weights.elements())
+    return task.noise**2 + _one_integral(weight, {own / total: count for own, count in weights.items()})
 
 
 def _one_integral(weight: Expr, kinds: Mapping[Expr, int]) -> Expr:
@@ -297,8 +293,7 @@ def _one_integral(weight: Expr, kinds: Mapping[Expr, int]) -> Expr:
     return Integral(Add(*terms), (u, 0, oo))
 
 
-def _coins_integral(task: LocationTask, weight: Expr) -> Expr | None:
-    probability = task.location.probability if isinstance(task.location, Independent) else S.Zero
+def _coins_integral(task: LocationTask, probability: Expr, weight: Expr) -> Expr | None:
     if not probability.has(l):
         kinds: Mapping[Expr, Expr | int] = {probability.subs(L, task.length): task.length}
     elif task.length <= MOST_KINDS:

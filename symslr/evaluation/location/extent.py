@@ -92,12 +92,11 @@ def valley(
         for k, axis in enumerate(axes.T):
             others = (np.delete(axes, k, axis=1) * sizes[:, None]).T
             floor = partial(_lowered, rough, others)
-            quick = partial(_rise, rough, place)
             first, found = firsts[k], list[_End]()
             while not found or (lower is None and first > NEAREST and not any(end.doublings for end in found)):
                 first = max(first / CRUDE, NEAREST) if found else first
                 steps = [first * sign * axis * sizes for sign in (1.0, -1.0)]
-                found = [_walk(valued, quick, floor, place, middle, step, largest) for step in steps]
+                found = [_walk(valued, rough, floor, place, middle, step, largest) for step in steps]
                 lower = next((end for end in found if end.is_lower), None)
             if lower is not None:
                 break
@@ -234,14 +233,9 @@ def _axes(rough: Callable[[Any], float], place: Any, steps: Any) -> tuple[Any, A
     return axes, bends
 
 
-def _rise(rough: Callable[[Any], float], place: Any, end: Any) -> float:
-    """How much larger the risk that was searched is at an end of a walk."""
-    return rough(end) - rough(place)
-
-
 def _walk(
     valued: Valued,
-    quick: Callable[[Any], float],
+    rough: Callable[[Any], float],
     floor: Callable[[Any], Any],
     place: Any,
     middle: tuple[float, float],
@@ -270,7 +264,7 @@ def _walk(
         if lowest is not None and found.rise >= lowest.rise:
             return lowest
         lowest = found if found.is_lower else None
-        off = 0.0 if len(place) == 1 else abs(quick(end) - found.rise)
+        off = 0.0 if len(place) == 1 else abs(rough(end) - rough(place) - found.rise)
         if is_last or found.rise > found.errors + off:
             return found
         end, doublings = place + 2 * (end - place), doublings + 1

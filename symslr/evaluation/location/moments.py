@@ -49,7 +49,6 @@ class ByRules:
     """Rows by a fine and a coarse rule, and by one for a search.
 
     Attributes:
-        place_error: how far, relative to 1 + its size, the place of a least risk may be off that a search found.
         is_averaged: whether the posterior mean stands for the read-out, so that the Bayes risk is left beside the rows.
         is_random: whether a search has points of its own for every seed.
     """
@@ -57,7 +56,6 @@ class ByRules:
     row: Callable[[Place, Rule], Any]
     method: str
     rounding: float = 1e-15
-    place_error: float = 1e-4
     is_averaged: bool = False
     is_random: bool = False
 
@@ -165,7 +163,7 @@ class Risk:
     @property
     def place_error(self) -> float:
         """How far, relative to 1 + its size, the place of a least risk may be off that a search found."""
-        return max(found.place_error for _, found in self.parts)
+        return 0.03 if self.is_random else 1e-4
 
     @property
     def is_random(self) -> bool:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import combinations, product
 from typing import Any
 
@@ -174,15 +174,8 @@ def least_value(
 
 def _kept(risks: Risk, parameters: Parameters) -> Callable[[Any], Part]:
     """The risk at the vector of all parameters with its error, each computed once."""
-    kept: dict[bytes, Part] = {}
-
-    def value_at(vector: Any) -> Part:
-        key = vector.tobytes()
-        if key not in kept:
-            kept[key] = risks.value(parameters.placed(vector))
-        return kept[key]
-
-    return value_at
+    value = cache(lambda vector: risks.value(parameters.placed(np.array(vector))))
+    return lambda vector: value(tuple(vector))
 
 
 def _valley(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part], place: Any) -> Valley:
@@ -226,9 +219,8 @@ def _prepared(
     Keys of one correlation rho and variance v are such a shift and independent keys of the variance v (1 - rho), whatever is
     relevant; and C^-1 is 1/(v (1 - rho)) and a shift.
     """
-    attention = (
-        attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    ).with_constant_inside()
+    located = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
+    attention = located.with_constant_inside()
     base = attention.base
     blind = isinstance(base, Selection) or (base.kernel == exp(x) and base.is_normalised and base.offset == 0)
     found = None if task.key_covariance is None else task.key_covariance.structure
