@@ -20,8 +20,7 @@ from symslr.evaluation.finite_sample.fields import (
     value_fields,
 )
 from symslr.evaluation.finite_sample.fixed_point import SaddleMap, solve
-from symslr.evaluation.finite_sample.order_parameters import INFORMED, UNINFORMED, ReplicaState, start
-from symslr.evaluation.finite_sample.problem import Training, numeric_problem
+from symslr.evaluation.finite_sample.problem import INFORMED, UNINFORMED, ReplicaState, Training, numeric_problem, start
 from symslr.evaluation.finite_sample.proximal import Samples, SampleTerms, dual_residual, minimise, newton
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus

@@ -13,8 +13,7 @@ from symslr import MaxSLR, SpikedSLR, linear, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample import tuning
 from symslr.evaluation.finite_sample.fixed_point import SaddleMap
-from symslr.evaluation.finite_sample.order_parameters import INFORMED, start
-from symslr.evaluation.finite_sample.problem import FitProblem, Training, numeric_problem
+from symslr.evaluation.finite_sample.problem import INFORMED, FitProblem, Training, numeric_problem, start
 from symslr.evaluation.finite_sample.tuning import COMPARED, HIGHEST, LOWEST, _wanted, minimise_within, tune
 
 BOX = np.log([[LOWEST, HIGHEST]] * 2)

@@ -17,8 +17,7 @@ from sympy import Symbol, simplify
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fields import Array
-from symslr.evaluation.finite_sample.order_parameters import ReplicaState
-from symslr.evaluation.finite_sample.problem import FitProblem, Training
+from symslr.evaluation.finite_sample.problem import FitProblem, ReplicaState, Training
 from symslr.evaluation.finite_sample.sample_set import SampleSet
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.theory.finite_sample_energy import ALPHA, KEY, force_means

@@ -19,21 +19,7 @@ from symslr.evaluation.finite_sample.fields import Array
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.exponential import constant_value
 from symslr.model.symbols import x
-from symslr.theory.finite_sample import (
-    RESIDUAL,
-    S_0,
-    SUMS,
-    UU,
-    UW,
-    WW,
-    ProximalProblem,
-    V_a,
-    V_v,
-    dual_slope,
-    offset,
-    w,
-    y,
-)
+from symslr.theory.finite_sample import RESIDUAL, SUMS, UU, UW, WW, ProximalProblem, V_a, V_v, dual_slope, offset, w, y
 
 G = tuple(Symbol(f"G_{i}", real=True) for i in range(3))
 """In the place of the slopes of the data term in the sums."""
@@ -123,7 +109,7 @@ def _shaped(part: Any, like: Array) -> Array:
 def _rate(kernel: Expr) -> float | None:
     """beta where kappa = c exp(beta x)."""
     rate = constant_value(kernel.diff(x) / kernel)
-    return None if rate is None or S_0 in rate.free_symbols else float(rate)
+    return None if rate is None or SUMS[0] in rate.free_symbols else float(rate)
 
 
 BLOCK = 2048

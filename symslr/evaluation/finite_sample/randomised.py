@@ -27,8 +27,7 @@ from symslr.evaluation.finite_sample.fixed_point import (
     is_new,
     solve,
 )
-from symslr.evaluation.finite_sample.order_parameters import STARTS, ReplicaState, start
-from symslr.evaluation.finite_sample.problem import FitProblem, Training
+from symslr.evaluation.finite_sample.problem import STARTS, FitProblem, ReplicaState, Training, start
 from symslr.evaluation.scatter import standard_error, student_factor
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.value import Kind, Value

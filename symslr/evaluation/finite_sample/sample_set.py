@@ -16,7 +16,7 @@ from symslr.evaluation.finite_sample.fields import (
     sub_seed,
     value_fields,
 )
-from symslr.evaluation.finite_sample.order_parameters import ReplicaState
+from symslr.evaluation.finite_sample.problem import ReplicaState
 from symslr.evaluation.finite_sample.proximal import Samples, SampleTerms, dual_residual, minimise
 from symslr.model.attention import Attention
 from symslr.model.sequence_law import SequenceLaw

@@ -20,9 +20,8 @@ from symslr.evaluation.finite_sample.fixed_point import (
     attempt,
     is_new,
 )
-from symslr.evaluation.finite_sample.order_parameters import INFORMED, STARTS, ReplicaState
-from symslr.evaluation.finite_sample.order_parameters import start as start_of
-from symslr.evaluation.finite_sample.problem import FitProblem, Training
+from symslr.evaluation.finite_sample.problem import INFORMED, STARTS, FitProblem, ReplicaState, Training
+from symslr.evaluation.finite_sample.problem import start as start_of
 from symslr.evaluation.finite_sample.randomised import not_found
 
 USUAL = 0.5, 0.5
@@ -158,7 +157,11 @@ def _search(followed: _Followed, logs: Array, radius: float) -> tuple[Tuned, Rep
     it is followed too, and the search goes on.
     """
     for _ in range(MOST_ROUNDS):
-        logs, limits = minimise_within(followed.risk, followed.aside, logs, _box_around(logs), radius)
+        # the first box, or more where the start lies near a side
+        box = np.stack(
+            [np.minimum(math.log(LOWEST), logs - WIDER), np.maximum(math.log(HIGHEST), logs + WIDER)], axis=1
+        )
+        logs, limits = minimise_within(followed.risk, followed.aside, logs, box, radius)
         best, fit = followed.lowest(logs), followed.training(logs)
         rivals = [attempt(followed.saddle, fit, start_of(name, fit.alpha), tolerance=TOLERANCE) for name in STARTS]
         lower = [rival for rival in rivals if rival and rival.energy < best.energy and is_new(rival, [best])]
@@ -166,12 +169,6 @@ def _search(followed: _Followed, logs: Array, radius: float) -> tuple[Tuned, Rep
             break
         followed.add(logs, min(lower, key=lambda rival: rival.energy).state)
     return Tuned(float(np.exp(logs[0])), float(np.exp(logs[1])), limits, followed.is_confined(logs)), best.state
-
-
-def _box_around(logs: Array) -> Array:
-    """The first box, or more where the start lies near a side: [[low, high], [low, high]] of the log ridges."""
-    low, high = math.log(LOWEST), math.log(HIGHEST)
-    return np.array([[min(low, at - WIDER), max(high, at + WIDER)] for at in logs])
 
 
 def minimise_within(

@@ -19,7 +19,7 @@ from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.location.chains.bayes import chain_means
 from symslr.evaluation.location.means import Means, Part, added, by_two_rules
 from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.samples.points import PRECISE, dimensions, quadrature, refined, sampled
+from symslr.evaluation.location.samples.points import quadrature, sampled_until_sharp
 from symslr.evaluation.location.setting import Setting, relevant
 from symslr.evaluation.location.subsets.compressed import compressed_means
 from symslr.evaluation.location.subsets.controls import subset_means
@@ -211,8 +211,7 @@ def _over_all_keys(setting: Setting, seconds: float, rough: Means | None) -> Mea
         return by_rules
     means = subset_means(setting, seconds)
     if means is None:
-        sample, width = partial(sampled, setting, integrand), dimensions(setting) * max(setting.size, 1)
-        means = refined(sample, lambda row: float(row[0]), PRECISE, seconds, width)
+        means = sampled_until_sharp(setting, integrand, lambda row: float(row[0]), seconds)
     part = means.part()
     if rough is not None and rough.part().error <= part.error:
         return rough

@@ -11,7 +11,7 @@ from sympy import Expr, Rational, exp, expand, oo, tanh
 from symslr.evaluation import evaluate
 from symslr.evaluation.landscape import Landscape, OrderParameters
 from symslr.evaluation.landscape.kernel import Kernel
-from symslr.evaluation.landscape.risk import NAMED, polynomial
+from symslr.evaluation.landscape.landscape import NAMED, polynomial
 from symslr.evaluation.landscape.tokens import sharpened
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS, MaxSLR, SpikedSLR, linear, softmax, softplus

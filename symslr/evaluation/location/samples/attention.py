@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from symslr.evaluation.location.samples.points import (
     is_griddable,
     quadrature,
     refined,
-    sampled,
+    sampled_until_sharp,
     strata,
     uniforms,
 )
@@ -82,8 +82,7 @@ class Sampled:
         means = quadrature(setting, integrand, self.seconds, self._is_alike)
         if means is not None and means.part(residual).error < PRECISE:
             return means
-        sample = partial(sampled, setting, integrand, alike=self._is_alike)
-        return refined(sample, residual, PRECISE, self.seconds, dimensions(setting) * max(setting.size, 1))
+        return sampled_until_sharp(setting, integrand, residual, self.seconds, self._is_alike)
 
     def _points(self, seed: int) -> list[tuple[Any, Any, Any]]:
         """Filtered keys (n, L, p), their masses and posterior means."""
