@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, softmax
 from scipy.stats import qmc
 from sympy import Dummy, Expr, Sum, expand_log, lambdify, log
 
@@ -208,8 +208,7 @@ def _posterior(law: SequenceLaw, length: int, keys: Array) -> tuple[Array, Array
         return (keys == keys.max(axis=0)).astype(float), None
     if kernel is not None:
         score = np.broadcast_to(compile_float([x], [expand_log(log(kernel), force=True)])(keys)[0], keys.shape)
-        mass = np.exp(score - score.max(axis=0))
-        posterior = mass / mass.sum(axis=0)
+        posterior = softmax(score, axis=0)
         if law.is_selection:
             return posterior, None
     mass = weight_values(law, length, keys)

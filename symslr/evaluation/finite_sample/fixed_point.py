@@ -106,11 +106,6 @@ class SaddleMap:
         """Whether the proximal problem is one scalar equation a sample."""
         return self.sets[0].affine is not None
 
-    def forget(self) -> None:
-        """Drop the remembered proximal points."""
-        for samples in self.sets:
-            samples.forget()
-
     def step(self, state: ReplicaState, training: Training, guarded: bool = True) -> Step:
         """One application of the map at these order parameters.
 
@@ -177,10 +172,6 @@ class SaddleMap:
             if np.max(share) < NEARBY / 10 or np.max(np.abs(share - before)) < SETTLED * np.max(share):
                 break
         return float(min(np.max(share), 1.0))
-
-    def strain(self, state: ReplicaState, training: Training, most_jumps: float = MOST_JUMPS) -> float:
-        """How much of what replica symmetry bears is there: at 1 it breaks, by the replicon or by samples that jump."""
-        return max(self.replicon(state, training), self.jumps(state) / most_jumps)
 
     def test_risk(self, state: ReplicaState) -> float:
         """E (y - f)^2 of the fit on a new sample: Delta^2 + 1 - 2 m_v E sigma_eps + q_v E |sigma|^2, values integrated."""
@@ -312,7 +303,8 @@ def solve(
         CannotEvaluate: where the first step leaves the reals; where a later one does, ``change`` tells.
     """
     memory = Memory() if memory is None else memory
-    saddle.forget()
+    for samples in saddle.sets:
+        samples.forget()
     point, steps, left = start.coordinates(), 0, 0.0
     best: tuple[float, ReplicaState, Step] | None = None
 

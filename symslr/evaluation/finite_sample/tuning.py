@@ -288,7 +288,8 @@ class _Followed:
         return counted
 
     def _strain(self, logs: Array, point: FixedPoint) -> float:
-        return self.judge.strain(point.state, self.training(logs), FEW_JUMPS)
+        """How much of what replica symmetry bears is there: at 1 it breaks, by the replicon or by samples that jump."""
+        return max(self.judge.replicon(point.state, self.training(logs)), self.judge.jumps(point.state) / FEW_JUMPS)
 
     def holds(self, logs: Array) -> bool:
         """Whether an iteration arrives at these ridges, and replica symmetry holds there."""

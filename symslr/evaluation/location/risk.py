@@ -20,7 +20,7 @@ from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Parameters, Place
 from symslr.evaluation.location.bayes import GUARD, SECONDS, handed_out, valued
-from symslr.evaluation.location.extent import Valley, averaged, descended, valley
+from symslr.evaluation.location.extent import LARGEST_SCALE, Valley, averaged, descended, valley
 from symslr.evaluation.location.means import Part
 from symslr.evaluation.location.moments import Risk
 from symslr.evaluation.location.samples.points import REPLICATIONS
@@ -38,8 +38,6 @@ from symslr.theory.population import population_risk
 
 SCALES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 4.0, 6.0, 10.0, 20.0)
 """Scales, of either sign, at which a search begins."""
-LARGEST_SCALE = 60.0
-"""A scale at which attention is taken as what it tends to, where the least risk lies there; no parameter is searched beyond."""
 FAR = 0.99 * LARGEST_SCALE
 """A place of this size lies where parameters grow without end, if the risk still falls towards it."""
 ROUNDED = 1e-14
@@ -194,20 +192,18 @@ def _valley(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part]
                 return np.inf, 0.0
             return float(found.value), float(found.error) + ROUNDED
 
-        return valley(
-            rough, valued, _descent(risks, parameters), place, risks.place_error * (1 + np.abs(place)), LARGEST_SCALE
-        )
+        return valley(rough, valued, _descent(risks, parameters), place, risks.place_error * (1 + np.abs(place)))
     seeds = [_searched(risks, parameters, seed) for seed in range(REPLICATIONS)]
 
     def mean(vector: Any) -> float:
         return float(np.mean([one(vector) for one in seeds]))
 
-    at, off, fall = averaged(seeds, place, LARGEST_SCALE)
+    at, off, fall = averaged(seeds, place)
     if np.isfinite(fall):
         return Valley(at, np.array([off, off]), fall)
     error = float(value_at(place).error) + ROUNDED
     off = risks.place_error * (1 + np.abs(place))
-    found = valley(mean, lambda vector: (mean(vector), error), lambda vector: vector, place, off, LARGEST_SCALE)
+    found = valley(mean, lambda vector: (mean(vector), error), lambda vector: vector, place, off)
     return replace(found, fall=2 * error)
 
 
@@ -309,7 +305,7 @@ def _best(risks: Risk, parameters: Parameters) -> Any:
         tried.setdefault(float(f"{risk(start):.{ALIKE}g}"), start)
     if not np.isfinite(min(tried)):
         raise CannotEvaluate(f"attention {risks.attend.attention.name}: no finite risk at any scale that was tried")
-    rough = partial(descended, risk, fineness=COARSELY, largest=LARGEST_SCALE)
+    rough = partial(descended, risk, fineness=COARSELY)
     place = min((rough(tried[height]) for height in sorted(tried)[:SEARCHES]), key=risk)
     return place if risks.is_random else _descent(risks, parameters)(place)
 
@@ -320,7 +316,7 @@ def _descent(risks: Risk, parameters: Parameters) -> Callable[[Any], Any]:
 
     def descend(place: Any) -> Any:
         for fineness in FINELY:
-            place = descended(risk, place, fineness, LARGEST_SCALE)
+            place = descended(risk, place, fineness)
         return place
 
     return descend

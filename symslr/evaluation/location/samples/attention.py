@@ -56,7 +56,6 @@ class Sampled:
 
     attend: Attend
     seconds: float
-    is_averaged: bool = True
     fixed: dict[int, list[tuple[Any, Any, Any]]] = field(default_factory=dict)
 
     @property
@@ -150,7 +149,6 @@ class LargestKeys:
 
     attend: Attend
     seconds: float
-    is_averaged: bool = False
     is_random: bool = True
 
     @property
