@@ -229,11 +229,7 @@ class Memory:
 
 
 def accelerated(
-    function: Callable[[Array], Array],
-    start: Array,
-    tolerance: float,
-    most_steps: int,
-    memory: Memory,
+    function: Callable[[Array], Array], start: Array, tolerance: float, most_steps: int, memory: Memory
 ) -> tuple[Array, int, float]:
     """x = function(x), until every coordinate moves by less than ``tolerance``.
 

@@ -96,13 +96,7 @@ class FiniteSample:
 
 
 def randomised(
-    problem: FitProblem,
-    training: Training,
-    state: ReplicaState,
-    *,
-    precision: float,
-    seed: int,
-    branch: str,
+    problem: FitProblem, training: Training, state: ReplicaState, *, precision: float, seed: int, branch: str
 ) -> FiniteSample:
     """The branch reached from ``state``; samples are doubled until the risk's relative standard error is ``precision``.
 

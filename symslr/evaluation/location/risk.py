@@ -251,8 +251,7 @@ def _places(parameters: Parameters, found: Valley, unit: float, is_far: bool) ->
     ends = found.place + np.array([[-1.0], [1.0]]) * found.extents
     far = np.max(np.abs(ends), axis=0) >= LARGEST_SCALE
     unknown = far | (np.max(found.extents, axis=0) >= UNKNOWN * (1 + np.abs(found.place)))
-    wide = dict(zip(printed, unknown))
-    return {name: _printed(name, *ends, bool(wide[name])) for name, ends in printed.items()}
+    return {name: _printed(name, *ends, bool(wide)) for (name, ends), wide in zip(printed.items(), unknown)}
 
 
 def _printed(name: str, number: float, low: float, high: float, is_unknown: bool) -> Value:
