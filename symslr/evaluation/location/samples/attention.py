@@ -98,10 +98,7 @@ class Sampled:
         for keys, mass in every:
             kept = mass > LEAST * np.max(mass)
             found.append((self.attend.filtered(keys[kept]), mass[kept], left(keys[kept])[0]))
-        keys, masses, means = (np.concatenate(part) for part in zip(*found))
-        # many short arrays take as long as few long ones, and very long ones leave the cache
-        blocks = keys.size // BLOCK + 1
-        return list(zip(*(np.array_split(part, blocks) for part in (keys, masses, means))))
+        return _in_blocks(found)
 
     @property
     def _is_alike(self) -> bool:
@@ -116,6 +113,16 @@ class Sampled:
         other = every if independent else np.einsum("lm,nmh->nlh", setting.value_matrix, every)
         count = every.shape[2]
         return ((every * mass[:, None, None]).reshape(-1, count).T @ other.reshape(-1, count)).ravel()
+
+
+def _in_blocks(parts: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:
+    """Arrays of keys (n, L, p) and what belongs to them, put together until a block has ``BLOCK`` keys: short ones take as long."""
+    blocks: list[list[tuple[Any, Any, Any]]] = [[]]
+    for part in parts:
+        if sum(keys.size for keys, *_ in blocks[-1]) >= BLOCK:
+            blocks.append([])
+        blocks[-1].append(part)
+    return [(np.concatenate(k), np.concatenate(m), np.concatenate(r)) for k, m, r in (zip(*block) for block in blocks)]
 
 
 LONG = 256
