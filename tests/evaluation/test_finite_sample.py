@@ -1,6 +1,7 @@
 """Fixed points at finite alpha: global proximal minima, limits, equal answers by different samplers and starts."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,20 +10,18 @@ from sympy import Integer, oo, sqrt
 
 from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
-from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap
-from symslr.evaluation.finite_sample.fixed_point.solve import solve
-from symslr.evaluation.finite_sample.order_parameters import INFORMED, UNINFORMED, ReplicaState, start
-from symslr.evaluation.finite_sample.problem import Training, numeric_problem
-from symslr.evaluation.finite_sample.proximal.minimise import Samples, dual_residual, minimise, newton
-from symslr.evaluation.finite_sample.proximal.sample_terms import SampleTerms
-from symslr.evaluation.finite_sample.samples.fields import (
-    ScoredKeys,
-    ShiftedKeys,
+from symslr.evaluation.finite_sample.fields import (
+    KeySampler,
     key_dimensions,
     key_sampler,
+    normal_points,
+    scored_fields,
+    shifted_fields,
     value_fields,
 )
-from symslr.evaluation.finite_sample.samples.points import normal_points
+from symslr.evaluation.finite_sample.fixed_point import SaddleMap, solve
+from symslr.evaluation.finite_sample.problem import INFORMED, UNINFORMED, ReplicaState, Training, numeric_problem, start
+from symslr.evaluation.finite_sample.proximal import Samples, SampleTerms, dual_residual, minimise, newton
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import laplace, normal
@@ -191,14 +190,15 @@ def test_two_samplers_of_one_task_agree():
     for seed in range(4):
         saddle = SaddleMap(problem, 2048, seed)
         (samples,) = saddle.sets
-        assert isinstance(samples.sampler, ShiftedKeys)
+        assert samples.sampler.fields.func is shifted_fields
         first = solve(saddle, Training(4.0, 0.3, 0.3), start(INFORMED, 4.0)).risk
         normals = normal_points(2048, 10, seed + 100)
         keys = normals[:3].copy()
         keys[0] += np.sqrt(2)
         score = np.zeros_like(keys)
         score[0] = np.sqrt(2)
-        samples.sampler, samples.value_normals = ScoredKeys(keys, score, normals[3:6]), normals[6:]
+        samples.sampler = KeySampler(partial(scored_fields, keys, score, normals[3:6]))
+        samples.value_normals = normals[6:]
         results.append(first - solve(saddle, Training(4.0, 0.3, 0.3), start(INFORMED, 4.0)).risk)
     assert abs(np.mean(results)) < 4 * np.std(results, ddof=1) / 2
 

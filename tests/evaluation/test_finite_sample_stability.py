@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from sympy import Rational
 
-from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, MOST_SPREAD, SaddleMap
-from symslr.evaluation.finite_sample.fixed_point.solve import solve
-from symslr.evaluation.finite_sample.order_parameters import INFORMED, start
-from symslr.evaluation.finite_sample.problem import Training, numeric_problem
+from symslr.evaluation.finite_sample.fixed_point import MOST_JUMPS, MOST_SPREAD, SaddleMap, solve
+from symslr.evaluation.finite_sample.problem import INFORMED, Training, numeric_problem, start
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.symbols import x

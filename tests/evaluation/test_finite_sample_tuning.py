@@ -12,9 +12,8 @@ from sympy import oo
 from symslr import MaxSLR, SpikedSLR, linear, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample import tuning
-from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap
-from symslr.evaluation.finite_sample.order_parameters import INFORMED, start
-from symslr.evaluation.finite_sample.problem import FitProblem, Training, numeric_problem
+from symslr.evaluation.finite_sample.fixed_point import SaddleMap
+from symslr.evaluation.finite_sample.problem import INFORMED, FitProblem, Training, numeric_problem, start
 from symslr.evaluation.finite_sample.tuning import COMPARED, HIGHEST, LOWEST, _wanted, minimise_within, tune
 
 BOX = np.log([[LOWEST, HIGHEST]] * 2)
@@ -94,7 +93,7 @@ def test_where_replica_symmetry_is_broken_at_the_best_the_ridges_are_those_where
     """Linear attention wants r_k = 0.6 there; told that symmetry breaks below 1, the tuner stops at 1 and says so."""
     problem, ask = numeric_problem(SpikedSLR(2, length=3, noise=0), linear, {}), {"seed": 0, "count": 512}
     free, _ = tune(problem, 4.0, **ask)
-    monkeypatch.setattr(SaddleMap, "strain", lambda self, state, fit, most=0.0: 1 / fit.r_k)
+    monkeypatch.setattr(tuning._Followed, "_strain", lambda self, logs, point: 1 / self.training(logs).r_k)
     held, _ = tune(problem, 4.0, **ask)
     assert free.r_k < 0.8
     assert (free.confined, held.confined) == (False, True)

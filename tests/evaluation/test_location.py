@@ -92,8 +92,7 @@ def test_digits_and_proofs_where_tokens_are_independent() -> None:
 
 def test_many_kinds_of_positions_are_one_table() -> None:
     """The table over log u beside one integral for each of few kinds, and beside the exchangeable formula where they are alike."""
-    from symslr.evaluation.location.bayes import bayes_means
-    from symslr.evaluation.location.formulas import bayes_integral
+    from symslr.evaluation.location.bayes import bayes_integral, bayes_means
 
     for law in (task(12, prior=1 / l, signal=SIGNS), task(8, prior=3 ** (-l))):
         formula = bayes_integral(law)

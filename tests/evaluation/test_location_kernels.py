@@ -22,7 +22,7 @@ from symslr.evaluation.location.attend import Place
 from symslr.evaluation.location.means import Means
 from symslr.evaluation.location.moments import Risk
 from symslr.evaluation.location.tables import attention as tabled
-from symslr.evaluation.location.tables.panels import PANELS
+from symslr.evaluation.location.tables.tokens import PANELS
 from symslr.expression.value import Kind
 from symslr.model.location.attention import LocatedAttention
 from symslr.model.symbols import i, j, l, x

@@ -10,8 +10,8 @@ import pytest
 from sympy import Rational, exp, sqrt
 
 from symslr.evaluation.separation import NeuronLaw, separation_report
-from symslr.evaluation.separation.hoeffding import hoeffding_bound
 from symslr.evaluation.separation.probability import binomial_mass, falling_partial_sums, interval, partial_sums, runs
+from symslr.evaluation.separation.widths import hoeffding_bound
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Marks, power_kernel, separation, taylor_kernel
 from symslr.model.symbols import x
 from symslr.simulate.separation import exhaustive_success, separation_frequency

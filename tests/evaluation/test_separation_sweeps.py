@@ -5,9 +5,9 @@ import math
 import pytest
 from sympy import Rational
 
-from symslr.evaluation.separation.hoeffding import hoeffding_bound
 from symslr.evaluation.separation.law import NeuronLaw
 from symslr.evaluation.separation.sweeps import by_degree, gap, moved, smallest_taylor_degree, working_window
+from symslr.evaluation.separation.widths import hoeffding_bound
 from symslr.model.separation import (
     LINEAR_KERNEL,
     SOFTMAX_KERNEL,

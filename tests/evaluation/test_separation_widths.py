@@ -15,8 +15,7 @@ from sympy import Expr, Rational
 
 from symslr.cli import main
 from symslr.evaluation.separation import NeuronLaw, widths
-from symslr.evaluation.separation.hoeffding import hoeffding_bound
-from symslr.evaluation.separation.widths import as_text, sufficient_widths
+from symslr.evaluation.separation.widths import as_text, hoeffding_bound, sufficient_widths
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, power_kernel, separation, taylor_kernel
 
 BETWEEN = separation(n=256, d=66, t=4, a0=0.05, a1=1.1, b=0.2, c=0.8, m=52)

@@ -10,12 +10,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from symslr.budget import reached
-from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap
-from symslr.evaluation.finite_sample.fixed_point.solve import FixedPoint, attempt, is_new
-from symslr.evaluation.finite_sample.order_parameters import STARTS, ReplicaState
-from symslr.evaluation.finite_sample.problem import FitProblem, Training, numeric_problem, training
+from symslr.evaluation.finite_sample.fields import sub_seed
+from symslr.evaluation.finite_sample.fixed_point import FixedPoint, SaddleMap, attempt, is_new
+from symslr.evaluation.finite_sample.problem import (
+    STARTS,
+    FitProblem,
+    ReplicaState,
+    Training,
+    numeric_problem,
+    training,
+)
 from symslr.evaluation.finite_sample.randomised import COARSE, FiniteSample, branches, not_found, randomised
-from symslr.evaluation.finite_sample.samples.points import sub_seed
 from symslr.evaluation.finite_sample.tuning import USUAL, Tuned, tune
 from symslr.model.attention import Attention
 from symslr.model.ranges import USUAL_PRECISION, check_alphas, check_precision

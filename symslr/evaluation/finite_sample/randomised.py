@@ -14,19 +14,20 @@ from sympy import Float, Rational, sqrt
 
 from symslr.evaluation.admission.admitted import check_means_exist
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, MOST_SPREAD, SaddleMap
-from symslr.evaluation.finite_sample.fixed_point.solve import (
+from symslr.evaluation.finite_sample.fields import sub_seed
+from symslr.evaluation.finite_sample.fixed_point import (
     ARRIVED,
+    MOST_JUMPS,
+    MOST_SPREAD,
     FixedPoint,
     Memory,
+    SaddleMap,
     attempt,
     has_strayed,
     is_new,
     solve,
 )
-from symslr.evaluation.finite_sample.order_parameters import STARTS, ReplicaState, start
-from symslr.evaluation.finite_sample.problem import FitProblem, Training
-from symslr.evaluation.finite_sample.samples.points import sub_seed
+from symslr.evaluation.finite_sample.problem import STARTS, FitProblem, ReplicaState, Training, start
 from symslr.evaluation.scatter import standard_error, student_factor
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.value import Kind, Value
@@ -95,13 +96,7 @@ class FiniteSample:
 
 
 def randomised(
-    problem: FitProblem,
-    training: Training,
-    state: ReplicaState,
-    *,
-    precision: float,
-    seed: int,
-    branch: str,
+    problem: FitProblem, training: Training, state: ReplicaState, *, precision: float, seed: int, branch: str
 ) -> FiniteSample:
     """The branch reached from ``state``; samples are doubled until the risk's relative standard error is ``precision``.
 

@@ -10,13 +10,19 @@ import numpy as np
 from scipy.optimize import minimize
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, SaddleMap
-from symslr.evaluation.finite_sample.fixed_point.solve import ARRIVED, FixedPoint, Memory, attempt, is_new
-from symslr.evaluation.finite_sample.order_parameters import INFORMED, STARTS, ReplicaState
-from symslr.evaluation.finite_sample.order_parameters import start as start_of
-from symslr.evaluation.finite_sample.problem import FitProblem, Training
+from symslr.evaluation.finite_sample.fields import Array, sub_seed
+from symslr.evaluation.finite_sample.fixed_point import (
+    ARRIVED,
+    MOST_JUMPS,
+    FixedPoint,
+    Memory,
+    SaddleMap,
+    attempt,
+    is_new,
+)
+from symslr.evaluation.finite_sample.problem import INFORMED, STARTS, FitProblem, ReplicaState, Training
+from symslr.evaluation.finite_sample.problem import start as start_of
 from symslr.evaluation.finite_sample.randomised import not_found
-from symslr.evaluation.finite_sample.samples.points import Array, sub_seed
 
 USUAL = 0.5, 0.5
 """Ridges at which a search begins where nothing is known."""
@@ -151,7 +157,11 @@ def _search(followed: _Followed, logs: Array, radius: float) -> tuple[Tuned, Rep
     it is followed too, and the search goes on.
     """
     for _ in range(MOST_ROUNDS):
-        logs, limits = minimise_within(followed.risk, followed.aside, logs, _box_around(logs), radius)
+        # the first box, or more where the start lies near a side
+        box = np.stack(
+            [np.minimum(math.log(LOWEST), logs - WIDER), np.maximum(math.log(HIGHEST), logs + WIDER)], axis=1
+        )
+        logs, limits = minimise_within(followed.risk, followed.aside, logs, box, radius)
         best, fit = followed.lowest(logs), followed.training(logs)
         rivals = [attempt(followed.saddle, fit, start_of(name, fit.alpha), tolerance=TOLERANCE) for name in STARTS]
         lower = [rival for rival in rivals if rival and rival.energy < best.energy and is_new(rival, [best])]
@@ -159,12 +169,6 @@ def _search(followed: _Followed, logs: Array, radius: float) -> tuple[Tuned, Rep
             break
         followed.add(logs, min(lower, key=lambda rival: rival.energy).state)
     return Tuned(float(np.exp(logs[0])), float(np.exp(logs[1])), limits, followed.is_confined(logs)), best.state
-
-
-def _box_around(logs: Array) -> Array:
-    """The first box, or more where the start lies near a side: [[low, high], [low, high]] of the log ridges."""
-    low, high = math.log(LOWEST), math.log(HIGHEST)
-    return np.array([[min(low, at - WIDER), max(high, at + WIDER)] for at in logs])
 
 
 def minimise_within(
@@ -284,7 +288,8 @@ class _Followed:
         return counted
 
     def _strain(self, logs: Array, point: FixedPoint) -> float:
-        return self.judge.strain(point.state, self.training(logs), FEW_JUMPS)
+        """How much of what replica symmetry bears is there: at 1 it breaks, by the replicon or by samples that jump."""
+        return max(self.judge.replicon(point.state, self.training(logs)), self.judge.jumps(point.state) / FEW_JUMPS)
 
     def holds(self, logs: Array) -> bool:
         """Whether an iteration arrives at these ridges, and replica symmetry holds there."""

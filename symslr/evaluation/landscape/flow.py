@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from symslr.evaluation.landscape.kernel import Array
 from symslr.evaluation.landscape.landscape import Landscape
-from symslr.evaluation.landscape.moments.kernel import Array
 from symslr.evaluation.landscape.order import OrderParameters, matrices, order_of
 
 RELATIVE, ABSOLUTE = 1e-7, 1e-10

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from symslr.budget import reached
+from symslr.evaluation.landscape.kernel import Array
 from symslr.evaluation.landscape.landscape import Confirmed, Landscape
-from symslr.evaluation.landscape.moments.kernel import Array
 from symslr.evaluation.landscape.order import COORDINATES, OrderParameters, in_coordinates, order_of
 
 STATIONARY = 1e-6

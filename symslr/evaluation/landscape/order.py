@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from symslr.evaluation.landscape.moments.kernel import Array
+from symslr.evaluation.landscape.kernel import Array
 from symslr.model.symbols import ORDER_PARAMETERS
 
 NAMES = tuple(symbol.name for symbol in ORDER_PARAMETERS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -11,15 +12,14 @@ from typing import Any
 import numpy as np
 import scipy
 from mpmath import mp, mpf, workdps
-from sympy import Expr, N, S
+from sympy import Add, Expr, Integral, Mul, N, S, Symbol, exp, oo, sqrt
 
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.location.chains.bayes import chain_means
-from symslr.evaluation.location.formulas import bayes_integral
 from symslr.evaluation.location.means import Means, Part, added, by_two_rules
 from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.samples.points import PRECISE, dimensions, quadrature, refined, sampled
+from symslr.evaluation.location.samples.points import quadrature, sampled_until_sharp
 from symslr.evaluation.location.setting import Setting, relevant
 from symslr.evaluation.location.subsets.compressed import compressed_means
 from symslr.evaluation.location.subsets.controls import subset_means
@@ -28,11 +28,14 @@ from symslr.evaluation.location.tables.laplace import one_position, positions
 from symslr.evaluation.location.tables.one_correlation import common_means
 from symslr.evaluation.location.tables.rules import Rule, has_grid, key_step
 from symslr.evaluation.location.tables.tokens import nodes
+from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.task import LocationTask
 from symslr.model.location.where import Independent, OnePosition, Subset
+from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.symbols import L, l, x
 from symslr.parallel.blas import on_one_blas_thread
 from symslr.theory.bayes import bayes_risk
 
@@ -208,8 +211,7 @@ def _over_all_keys(setting: Setting, seconds: float, rough: Means | None) -> Mea
         return by_rules
     means = subset_means(setting, seconds)
     if means is None:
-        sample, width = partial(sampled, setting, integrand), dimensions(setting) * max(setting.size, 1)
-        means = refined(sample, lambda row: float(row[0]), PRECISE, seconds, width)
+        means = sampled_until_sharp(setting, integrand, lambda row: float(row[0]), seconds)
     part = means.part()
     if rough is not None and rough.part().error <= part.error:
         return rough
@@ -224,7 +226,7 @@ def _over_all_keys(setting: Setting, seconds: float, rough: Means | None) -> Mea
 def _one(setting: Setting, rule: Rule) -> float:
     found = nodes(setting, key_step(setting, rule))
     own = positions(setting, None if setting.is_uniform else setting.log_prior)
-    return one_position(found, setting.token_log_weight(found.keys), own, 0.0, rule).miss
+    return float(one_position(found, setting.token_log_weight(found.keys), own, 0.0, rule)[2])
 
 
 def _coins(setting: Setting, rule: Rule) -> float:
@@ -242,3 +244,63 @@ def _coins(setting: Setting, rule: Rule) -> float:
         mass = share * found.relevant[:, None] + (1 - share) * found.others[:, None]
         total += float(np.sum(count * mass * scipy.special.expit(logits) * scipy.special.expit(-logits)))
     return total
+
+
+MOST_KINDS = 12
+"""Different positions up to which every one has an integral of its own."""
+
+
+def bayes_integral(task: LocationTask) -> Expr | None:
+    """The Bayes risk of a task with independent keys and values along one direction; None where it is of another form.
+
+    One position: E sum_l p_l (1 - p_l) = int du sum_{l, m; l != m} pi_l pi_m E[w e^{-u pi_l w}] E[w e^{-u pi_m w}] prod of the
+    others' E[e^{-u pi_k w}], positive terms only. Coins: sum_l E_0[w pi_l (1 - pi_l)/(pi_l w + 1 - pi_l)].
+    """
+    if task.key_covariance is not None or task.value_covariance is not None or task.signal.directions > 1:
+        return None
+    tilts = ((value[0], share) for value, share in task.signal)
+    key = sqrt(task.strength) * x
+    weight = Add(*(share * exp(theta * key - theta**2 * task.strength / 2) for theta, share in tilts))
+    if isinstance(task.location, Independent):
+        return _coins_integral(task, task.location.probability, weight)
+    if not isinstance(task.location, OnePosition):
+        return None
+    if task.length > (10**4 if isinstance(task.prior, tuple) else MOST_KINDS):
+        return None
+    weights = Counter(task.prior_weight(place) for place in range(1, int(task.length) + 1))
+    if len(weights) > MOST_KINDS:
+        return None
+    total = Add(*weights.elements())
+    return task.noise**2 + _one_integral(weight, {own / total: count for own, count in weights.items()})
+
+
+def _one_integral(weight: Expr, kinds: Mapping[Expr, int]) -> Expr:
+    u = Symbol("u", positive=True)
+
+    def moment(power: int, share: Expr) -> Expr:
+        return ScalarExpectation(weight**power * exp(-u * share * weight), x, STANDARD_NORMAL)
+
+    terms = []
+    for first, count in kinds.items():
+        for second, others in kinds.items():
+            pairs = count * (others - (first == second))
+            if not pairs:
+                continue
+            left = [n - (share == first) - (share == second) for share, n in kinds.items()]
+            rest = Mul(*(moment(0, share) ** n for share, n in zip(kinds, left) if n))
+            terms.append(pairs * first * second * moment(1, first) * moment(1, second) * rest)
+    return Integral(Add(*terms), (u, 0, oo))
+
+
+def _coins_integral(task: LocationTask, probability: Expr, weight: Expr) -> Expr | None:
+    if not probability.has(l):
+        kinds: Mapping[Expr, Expr | int] = {probability.subs(L, task.length): task.length}
+    elif task.length <= MOST_KINDS:
+        kinds = Counter(probability.subs({l: place, L: task.length}) for place in range(1, int(task.length) + 1))
+    else:
+        return None
+    risks = (
+        count * ScalarExpectation(share * (1 - share) * weight / (share * weight + 1 - share), x, STANDARD_NORMAL)
+        for share, count in kinds.items()
+    )
+    return task.noise**2 + Add(*risks)

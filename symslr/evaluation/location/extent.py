@@ -12,6 +12,8 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 
+LARGEST_SCALE = 60.0
+"""A scale at which attention is taken as what it tends to, where the least risk lies there; no parameter is searched beyond."""
 STEP = 1e-2
 """Of second differences, relative to 1 + the size of a parameter."""
 SWEEPS = (1e-2, 1e-2, 1e-3, 1e-4)
@@ -63,7 +65,6 @@ def valley(
     descend: Callable[[Any], Any],
     place: Any,
     least: Any,
-    largest: float,
 ) -> Valley:
     """The places around the one that a search found whose risk is not larger by more than the errors.
 
@@ -77,7 +78,6 @@ def valley(
         descend: from a place (n,) to one where the risk is least, for a lower place that turns up.
         place: (n,), where the search ended.
         least: (n,), what no extent is smaller than: how far the search may have ended from where it should.
-        largest: size of a parameter at which a walk ends.
 
     Raises:
         CannotEvaluate: where lower places turn up without end.
@@ -92,12 +92,11 @@ def valley(
         for k, axis in enumerate(axes.T):
             others = (np.delete(axes, k, axis=1) * sizes[:, None]).T
             floor = partial(_lowered, rough, others)
-            quick = partial(_rise, rough, place)
             first, found = firsts[k], list[_End]()
             while not found or (lower is None and first > NEAREST and not any(end.doublings for end in found)):
                 first = max(first / CRUDE, NEAREST) if found else first
                 steps = [first * sign * axis * sizes for sign in (1.0, -1.0)]
-                found = [_walk(valued, quick, floor, place, middle, step, largest) for step in steps]
+                found = [_walk(valued, rough, floor, place, middle, step) for step in steps]
                 lower = next((end for end in found if end.is_lower), None)
             if lower is not None:
                 break
@@ -110,18 +109,17 @@ def valley(
     raise CannotEvaluate(f"the risk still falls after {MOST_MOVES} moves from the place that a search found")
 
 
-def descended(risk: Callable[[Any], float], place: Any, fineness: tuple[float, float], largest: float) -> Any:
+def descended(risk: Callable[[Any], float], place: Any, fineness: tuple[float, float]) -> Any:
     """The place (n,) to which Newton's steps lead, along each axis of the second differences downhill and no further than a reach.
 
     Args:
         place: (n,), where to begin.
         fineness: steps of differences, relative to 1 + the size of a parameter, and a fall of the risk that is none.
-        largest: size of a parameter beyond which the risk is taken as level.
     """
     apart, none = fineness
 
     def inside(vector: Any) -> float:
-        return min(risk(np.clip(vector, -largest, largest)), UNBOUNDED)
+        return min(risk(np.clip(vector, -LARGEST_SCALE, LARGEST_SCALE)), UNBOUNDED)
 
     here, reach = inside(place), 1.0
     for _ in range(DESCENTS):
@@ -134,7 +132,7 @@ def descended(risk: Callable[[Any], float], place: Any, fineness: tuple[float, f
             moved = np.clip(moves, -reach / apart, reach / apart)
             if not downhill @ moved / 2 > none:
                 return place
-            ahead = np.clip(place + steps * (axes @ moved), -largest, largest)
+            ahead = np.clip(place + steps * (axes @ moved), -LARGEST_SCALE, LARGEST_SCALE)
             there = inside(ahead)
             if there < here:
                 break
@@ -143,7 +141,7 @@ def descended(risk: Callable[[Any], float], place: Any, fineness: tuple[float, f
     return place
 
 
-def averaged(risks: Sequence[Callable[[Any], float]], place: Any, largest: float) -> tuple[Any, Any, float]:
+def averaged(risks: Sequence[Callable[[Any], float]], place: Any) -> tuple[Any, Any, float]:
     """(place (n,), how far it may be off (n,), what the risk may be lower there) of the mean of risks on points of their own.
 
     From the least place of the first one, by Newton steps of the mean, whose differences become closer. How the slopes of the
@@ -164,7 +162,7 @@ def averaged(risks: Sequence[Callable[[Any], float]], place: Any, largest: float
         step = np.mean(along, axis=0)
         away = 2 * np.std(along, axis=0, ddof=1) / np.sqrt(len(risks))
         off, moved = steps * (np.abs(axes) @ away), -axes @ step
-        place = np.clip(place + np.clip(steps * moved, -reach, reach), -largest, largest)
+        place = np.clip(place + np.clip(steps * moved, -reach, reach), -LARGEST_SCALE, LARGEST_SCALE)
         if np.any(np.abs(step) > 1):
             continue
         shorter = max(1 / CLOSER, *np.maximum(WIDE * off, CLOSEST * (1 + np.abs(place))) / steps)
@@ -192,7 +190,7 @@ def _slopes_and_bends(risk: Callable[[Any], float], place: Any, steps: Any) -> t
 
 @dataclass(frozen=True)
 class _End:
-    """Where a walk ended: the risk there with its error, and how much it and the errors of both ends are above the start's.
+    """Where a walk ended: how much the risk there is above the start's, and the errors of both ends.
 
     Attributes:
         ahead: the rise one step straight ahead.
@@ -200,7 +198,6 @@ class _End:
     """
 
     place: Any
-    valued: tuple[float, float]
     rise: float
     errors: float
     ahead: float
@@ -234,19 +231,13 @@ def _axes(rough: Callable[[Any], float], place: Any, steps: Any) -> tuple[Any, A
     return axes, bends
 
 
-def _rise(rough: Callable[[Any], float], place: Any, end: Any) -> float:
-    """How much larger the risk that was searched is at an end of a walk."""
-    return rough(end) - rough(place)
-
-
 def _walk(
     valued: Valued,
-    quick: Callable[[Any], float],
+    rough: Callable[[Any], float],
     floor: Callable[[Any], Any],
     place: Any,
     middle: tuple[float, float],
     step: Any,
-    largest: float,
 ) -> _End:
     """The first place where the risk is larger by more than the errors, or the lowest one where it is smaller by more.
 
@@ -259,18 +250,18 @@ def _walk(
     lowest: _End | None = None
     first: float | None = None
     while True:
-        is_last = bool(np.max(np.abs(end)) > largest)
-        ahead = np.clip(end, -largest, largest)
+        is_last = bool(np.max(np.abs(end)) > LARGEST_SCALE)
+        ahead = np.clip(end, -LARGEST_SCALE, LARGEST_SCALE)
         down = ahead if len(place) == 1 else floor(ahead)
         ends = [ahead] if np.array_equal(down, ahead) else [ahead, down]
         risks = [valued(one) for one in ends]
         first = risks[0][0] - middle[0] if first is None else first
         there, end = min(zip(risks, ends), key=lambda pair: pair[0][0])
-        found = _End(end, there, there[0] - middle[0], there[1] + middle[1], first, doublings)
+        found = _End(end, there[0] - middle[0], there[1] + middle[1], first, doublings)
         if lowest is not None and found.rise >= lowest.rise:
             return lowest
         lowest = found if found.is_lower else None
-        off = 0.0 if len(place) == 1 else abs(quick(end) - found.rise)
+        off = 0.0 if len(place) == 1 else abs(rough(end) - rough(place) - found.rise)
         if is_last or found.rise > found.errors + off:
             return found
         end, doublings = place + 2 * (end - place), doublings + 1

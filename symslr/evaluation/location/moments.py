@@ -49,16 +49,12 @@ class ByRules:
     """Rows by a fine and a coarse rule, and by one for a search.
 
     Attributes:
-        place_error: how far, relative to 1 + its size, the place of a least risk may be off that a search found.
-        is_averaged: whether the posterior mean stands for the read-out, so that the Bayes risk is left beside the rows.
         is_random: whether a search has points of its own for every seed.
     """
 
     row: Callable[[Place, Rule], Any]
     method: str
     rounding: float = 1e-15
-    place_error: float = 1e-4
-    is_averaged: bool = False
     is_random: bool = False
 
     def search(self, place: Place, seed: int = 0, rule: Rule = SEARCH) -> Any:
@@ -92,9 +88,7 @@ def route(attend: Attend, seconds: float) -> Route:
         seconds: processor time of one value that is sampled.
     """
     setting = attend.setting
-    if setting.are_keys_independent and is_tabled(attend, setting):
-        return ByRules(partial(tabled_row, attend, setting), "one-token tables in float64")
-    alone = given_no_others(attend, setting)
+    alone = (setting, 1.0) if setting.are_keys_independent else given_no_others(attend, setting)
     if alone is not None and is_tabled(attend, alone[0]):
         plain, unit = alone
         return ByRules(
@@ -156,7 +150,7 @@ class Risk:
             setting = Setting.of(replace(task, length=length, noise=0).at({}))
             attend = Attend.of(attention, setting)
             found = route(attend, seconds / len(law))
-            if found.is_averaged:
+            if isinstance(found, Sampled):  # the posterior mean stands for the read-out
                 posterior(setting)
                 bayes.append((float(share), setting, seconds / len(law)))
             parts.append((float(share), found))
@@ -165,7 +159,7 @@ class Risk:
     @property
     def place_error(self) -> float:
         """How far, relative to 1 + its size, the place of a least risk may be off that a search found."""
-        return max(found.place_error for _, found in self.parts)
+        return 0.03 if self.is_random else 1e-4
 
     @property
     def is_random(self) -> bool:

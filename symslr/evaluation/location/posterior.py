@@ -51,8 +51,7 @@ def posterior(setting: Setting) -> Posterior:
 
 def _one(setting: Setting, keys: Any) -> tuple[Any, Any]:
     logs = setting.log_weights(keys) + setting.log_prior
-    p = np.exp(logs - logs.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
+    p = scipy.special.softmax(logs, axis=1)
     if setting.are_values_independent:
         top = p.argmax(axis=1)[:, None]
         rest = p.copy()
@@ -130,8 +129,7 @@ def enumerated(setting: Setting, every: Configurations, keys: Any) -> tuple[Any,
     precision = np.eye(setting.length) if setting.are_keys_independent else setting.precision
     cost = np.einsum("hlp,lm,hmp->h", every.signals, precision, every.signals, optimize=True)
     logs = inner - setting.strength / 2 * cost + every.logs
-    share = np.exp(logs - logs.max(axis=1, keepdims=True))
-    share /= share.sum(axis=1, keepdims=True)
+    share = scipy.special.softmax(logs, axis=1)
     mean = share @ every.readouts
     if setting.are_values_independent:
         # positive terms, which keep their digits where the risk is small
@@ -280,7 +278,5 @@ def _batch(setting: Setting, plain: Setting, keys: Any, ratio: float, width: flo
         found = inclusion((logs + setting.log_prior).reshape(-1, length), setting.size)
         inside, outside, together = (part.reshape(count, nodes, -1) for part in found)
         together = together[..., 0]
-    log_mass = together - at**2 / 2
-    mass = np.exp(log_mass - log_mass.max(axis=1, keepdims=True))
-    mass /= mass.sum(axis=1, keepdims=True)
+    mass = scipy.special.softmax(together - at**2 / 2, axis=1)
     return np.einsum("nm,nml->nl", mass, inside), np.einsum("nm,nml->nl", mass, outside)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import combinations, product
 from typing import Any
 
@@ -18,12 +18,11 @@ from sympy import Expr, N, S, exp, sqrt
 
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.attend import Place
+from symslr.evaluation.location.attend import Parameters, Place
 from symslr.evaluation.location.bayes import GUARD, SECONDS, handed_out, valued
-from symslr.evaluation.location.extent import Valley, averaged, descended, valley
+from symslr.evaluation.location.extent import LARGEST_SCALE, Valley, averaged, descended, valley
 from symslr.evaluation.location.means import Part
 from symslr.evaluation.location.moments import Risk
-from symslr.evaluation.location.parameters import Parameters
 from symslr.evaluation.location.samples.points import REPLICATIONS
 from symslr.evaluation.location.tables.rules import COARSE, SEARCH, Rule
 from symslr.evaluation.minima.least import least_risk
@@ -39,8 +38,6 @@ from symslr.theory.population import population_risk
 
 SCALES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 4.0, 6.0, 10.0, 20.0)
 """Scales, of either sign, at which a search begins."""
-LARGEST_SCALE = 60.0
-"""A scale at which attention is taken as what it tends to, where the least risk lies there; no parameter is searched beyond."""
 FAR = 0.99 * LARGEST_SCALE
 """A place of this size lies where parameters grow without end, if the risk still falls towards it."""
 ROUNDED = 1e-14
@@ -175,15 +172,8 @@ def least_value(
 
 def _kept(risks: Risk, parameters: Parameters) -> Callable[[Any], Part]:
     """The risk at the vector of all parameters with its error, each computed once."""
-    kept: dict[bytes, Part] = {}
-
-    def value_at(vector: Any) -> Part:
-        key = vector.tobytes()
-        if key not in kept:
-            kept[key] = risks.value(parameters.placed(vector))
-        return kept[key]
-
-    return value_at
+    value = cache(lambda vector: risks.value(parameters.placed(np.array(vector))))
+    return lambda vector: value(tuple(vector))
 
 
 def _valley(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part], place: Any) -> Valley:
@@ -202,20 +192,18 @@ def _valley(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part]
                 return np.inf, 0.0
             return float(found.value), float(found.error) + ROUNDED
 
-        return valley(
-            rough, valued, _descent(risks, parameters), place, risks.place_error * (1 + np.abs(place)), LARGEST_SCALE
-        )
+        return valley(rough, valued, _descent(risks, parameters), place, risks.place_error * (1 + np.abs(place)))
     seeds = [_searched(risks, parameters, seed) for seed in range(REPLICATIONS)]
 
     def mean(vector: Any) -> float:
         return float(np.mean([one(vector) for one in seeds]))
 
-    at, off, fall = averaged(seeds, place, LARGEST_SCALE)
+    at, off, fall = averaged(seeds, place)
     if np.isfinite(fall):
         return Valley(at, np.array([off, off]), fall)
     error = float(value_at(place).error) + ROUNDED
     off = risks.place_error * (1 + np.abs(place))
-    found = valley(mean, lambda vector: (mean(vector), error), lambda vector: vector, place, off, LARGEST_SCALE)
+    found = valley(mean, lambda vector: (mean(vector), error), lambda vector: vector, place, off)
     return replace(found, fall=2 * error)
 
 
@@ -227,9 +215,8 @@ def _prepared(
     Keys of one correlation rho and variance v are such a shift and independent keys of the variance v (1 - rho), whatever is
     relevant; and C^-1 is 1/(v (1 - rho)) and a shift.
     """
-    attention = (
-        attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    ).with_constant_inside()
+    located = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
+    attention = located.with_constant_inside()
     base = attention.base
     blind = isinstance(base, Selection) or (base.kernel == exp(x) and base.is_normalised and base.offset == 0)
     found = None if task.key_covariance is None else task.key_covariance.structure
@@ -264,8 +251,7 @@ def _places(parameters: Parameters, found: Valley, unit: float, is_far: bool) ->
     ends = found.place + np.array([[-1.0], [1.0]]) * found.extents
     far = np.max(np.abs(ends), axis=0) >= LARGEST_SCALE
     unknown = far | (np.max(found.extents, axis=0) >= UNKNOWN * (1 + np.abs(found.place)))
-    wide = dict(zip(printed, unknown))
-    return {name: _printed(name, *ends, bool(wide[name])) for name, ends in printed.items()}
+    return {name: _printed(name, *ends, bool(wide)) for (name, ends), wide in zip(printed.items(), unknown)}
 
 
 def _printed(name: str, number: float, low: float, high: float, is_unknown: bool) -> Value:
@@ -318,7 +304,7 @@ def _best(risks: Risk, parameters: Parameters) -> Any:
         tried.setdefault(float(f"{risk(start):.{ALIKE}g}"), start)
     if not np.isfinite(min(tried)):
         raise CannotEvaluate(f"attention {risks.attend.attention.name}: no finite risk at any scale that was tried")
-    rough = partial(descended, risk, fineness=COARSELY, largest=LARGEST_SCALE)
+    rough = partial(descended, risk, fineness=COARSELY)
     place = min((rough(tried[height]) for height in sorted(tried)[:SEARCHES]), key=risk)
     return place if risks.is_random else _descent(risks, parameters)(place)
 
@@ -329,7 +315,7 @@ def _descent(risks: Risk, parameters: Parameters) -> Callable[[Any], Any]:
 
     def descend(place: Any) -> Any:
         for fineness in FINELY:
-            place = descended(risk, place, fineness, LARGEST_SCALE)
+            place = descended(risk, place, fineness)
         return place
 
     return descend

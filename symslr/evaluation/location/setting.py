@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy
-from sympy import Expr, Integer, expand_log, log
+from sympy import Expr, expand_log, log
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.subsets.counts import inclusion
@@ -46,15 +46,11 @@ class Setting:
 
     @classmethod
     def of(cls, task: LocationTask) -> Setting:
-        """The setting of a task at a fixed length.
+        """The setting of a task at a fixed length, whose symbols all have their values.
 
         Raises:
-            ValueError: where a symbol has no value.
             CannotEvaluate: for more positions than meshes hold.
         """
-        if task.free_symbols or not isinstance(task.length, Integer):
-            missing = ", ".join(sorted(map(str, task.free_symbols))) or "a fixed length"
-            raise ValueError(f"task {task.name}: no value for {missing}")
         if task.length > FURTHEST:
             raise CannotEvaluate(
                 f"length: found {task.length} positions; expected at most {FURTHEST} where the law of location has no formula, "

@@ -10,10 +10,10 @@ from sympy import Expr, log
 
 from symslr.evaluation.admission.inputs import checked_digits
 from symslr.evaluation.numbers.balls import centre, radius
-from symslr.evaluation.separation.hoeffding import HoeffdingBound, classes_that_suffice, hoeffding_bound
 from symslr.evaluation.separation.law import NeuronLaw
 from symslr.evaluation.separation.outputs import data_set_outputs
 from symslr.evaluation.separation.probability import Probability
+from symslr.evaluation.separation.widths import HoeffdingBound, classes_that_suffice, hoeffding_bound
 from symslr.expression.value import Kind, Value
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation
 from symslr.theory.separation.definition import Column, Row

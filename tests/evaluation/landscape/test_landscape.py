@@ -10,9 +10,9 @@ from sympy import Expr, Rational, exp, expand, oo, tanh
 
 from symslr.evaluation import evaluate
 from symslr.evaluation.landscape import Landscape, OrderParameters
-from symslr.evaluation.landscape.moments.kernel import Kernel
-from symslr.evaluation.landscape.moments.tokens import sharpened
-from symslr.evaluation.landscape.risk import NAMED, polynomial
+from symslr.evaluation.landscape.kernel import Kernel
+from symslr.evaluation.landscape.landscape import NAMED, polynomial
+from symslr.evaluation.landscape.tokens import sharpened
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS, MaxSLR, SpikedSLR, linear, softmax, softplus
 from symslr.model.scalar_law import laplace, normal
@@ -224,7 +224,7 @@ def test_both_ways_of_smoothing_agree(task: str, name: str, monkeypatch: pytest.
         vectors[0] *= 0.2
     at = coordinates(landscape, OrderParameters.of_vectors(vectors))
     risk, gradient = landscape.risk_and_gradient(at)
-    monkeypatch.setattr("symslr.evaluation.landscape.moments.smoothed.SMALL", 0.0)
+    monkeypatch.setattr("symslr.evaluation.landscape.moments.SMALL", 0.0)
     again, slopes = landscape.risk_and_gradient(at)
     assert risk == pytest.approx(again, abs=1e-9)
     assert np.max(np.abs(gradient - slopes)) < 2e-9

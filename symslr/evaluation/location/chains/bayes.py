@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.chains.stretches import Key, Stretch, Term, attention_terms, joined, marked, repeated
+from symslr.evaluation.location.chains.stretches import Key, Stretch, Term, attention_terms, joined, repeated
 from symslr.evaluation.location.means import Means, by_two_rules
 from symslr.evaluation.location.setting import Setting, chain_of
 from symslr.evaluation.location.tables.rules import BLOCK, FINE, LOWEST, Rule, over_log_u
@@ -132,4 +132,4 @@ def _entries(none: Any, pick: Any) -> dict[Key, Any]:
 
 def _terms(rho: float) -> list[Term]:
     """One omega picked, and both in either order, times 1 - rho'^(their distance)."""
-    return [*attention_terms(0, -1.0, rho), *marked(ONE), Term(BOTH, ONE, ONE, 2.0)]
+    return [*attention_terms(0, -1.0, rho), Term(ONE, ONE, NONE), Term(ONE, NONE, ONE), Term(BOTH, ONE, ONE, 2.0)]

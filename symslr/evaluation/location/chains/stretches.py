@@ -32,12 +32,6 @@ class Term:
     over: Literal["first", "second"] | None = None
 
 
-def marked(out: Key) -> list[Term]:
-    """What is in one of the stretches, beside nothing in the other."""
-    none = ("none", 0)
-    return [Term(out, out, none), Term(out, none, out)]
-
-
 def attention_terms(size: int, share: float, ratio: float) -> list[Term]:
     """The sums behind E[r^T C sigma] and E[sigma^T C sigma], C_ll = 1 and C_lm = share ratio^|l - m|.
 

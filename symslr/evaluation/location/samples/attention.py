@@ -6,8 +6,8 @@ And of a selection among very many tokens, from samples of its largest keys alon
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from symslr.evaluation.location.samples.points import (
     is_griddable,
     quadrature,
     refined,
-    sampled,
+    sampled_until_sharp,
     strata,
     uniforms,
 )
@@ -51,16 +51,12 @@ class Sampled:
 
     Attributes:
         seconds: processor time of one value.
+        fixed: points of a search by seed, the same for all its places.
     """
 
     attend: Attend
     seconds: float
-    is_averaged: bool = True
-
-    @property
-    def place_error(self) -> float:
-        """How far, relative to 1 + its size, the place of a least risk may be off that a search on a seed's points found."""
-        return 0.03 if self.is_random else 1e-4
+    fixed: dict[int, list[tuple[Any, Any, Any]]] = field(default_factory=dict)
 
     @property
     def is_random(self) -> bool:
@@ -71,9 +67,9 @@ class Sampled:
 
     def search(self, place: Place, seed: int = 0, rule: Rule = SEARCH) -> Any:
         """The row on always the same points of a seed."""
-        if seed not in self._fixed:
-            self._fixed[seed] = self._points(seed)
-        return sum(self._products(scores, mass, mean, place) for scores, mass, mean in self._fixed[seed])
+        if seed not in self.fixed:
+            self.fixed[seed] = self._points(seed)
+        return sum(self._products(*points, place) for points in self.fixed[seed])
 
     def means(self, place: Place) -> Means:
         """Rows of the means of all products of (a, sigma_1, ...), from samples until the risk is sharp."""
@@ -85,13 +81,7 @@ class Sampled:
         means = quadrature(setting, integrand, self.seconds, self._is_alike)
         if means is not None and means.part(residual).error < PRECISE:
             return means
-        sample = partial(sampled, setting, integrand, alike=self._is_alike)
-        return refined(sample, residual, PRECISE, self.seconds, dimensions(setting) * max(setting.size, 1))
-
-    @cached_property
-    def _fixed(self) -> dict[int, list[tuple[Any, Any, Any]]]:
-        """The points by seed: the same for all places of a search."""
-        return {}
+        return sampled_until_sharp(setting, integrand, residual, self.seconds, self._is_alike)
 
     def _points(self, seed: int) -> list[tuple[Any, Any, Any]]:
         """Filtered keys (n, L, p), their masses and posterior means."""
@@ -159,8 +149,6 @@ class LargestKeys:
 
     attend: Attend
     seconds: float
-    place_error: float = 0.03
-    is_averaged: bool = False
     is_random: bool = True
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -247,6 +248,14 @@ def sampled(setting: Setting, integrand: Integrand, size: int, alike: bool = Tru
     points = "Sobol" if width <= SOBOL_DIMENSIONS else "random"
     method = f"{REPLICATIONS} replications of {size} {points} points in {width} dimensions"
     return Means(np.array(rows), Kind.STATISTICAL, method)
+
+
+def sampled_until_sharp(
+    setting: Setting, integrand: Integrand, read: Callable[[Any], float], seconds: float, alike: bool = True
+) -> Means:
+    """``sampled``, by as many points as make a number read from the means as sharp as ``PRECISE``, or as there is time for."""
+    sample = partial(sampled, setting, integrand, alike=alike)
+    return refined(sample, read, PRECISE, seconds, dimensions(setting) * max(setting.size, 1))
 
 
 def refined(

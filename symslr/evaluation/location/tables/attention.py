@@ -118,10 +118,10 @@ def tabled_row(attend: Attend, setting: Setting, place: Place, rule: Rule, shift
     offset = float(base.offset)
     if isinstance(setting.task.location, OnePosition):
         positions = laplace.positions(setting, attend.bias)
-        moments = laplace.one_position(found, log_kernel, positions, offset, rule)
+        hit, norm, _ = laplace.one_position(found, log_kernel, positions, offset, rule)
     else:
-        moments = laplace.exchangeable(found, log_kernel, setting, offset, rule)
-    return _common(setting, row(setting, moments.hit, moments.norm))
+        hit, norm = laplace.exchangeable(found, log_kernel, setting, offset, rule)
+    return _common(setting, row(setting, hit, norm))
 
 
 def far_enough(attend: Attend, line: Setting, place: Place, shift: float = 0.0) -> float:

@@ -13,7 +13,6 @@ b_l by Lagrange's weights.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,15 +32,6 @@ ENDED = 5.0
 """log of a load of which nothing is left."""
 
 
-@dataclass(frozen=True)
-class Moments:
-    """E sigma_eps, E |sigma|^2, and E[1 - sigma_eps] from positive terms (for offset 0)."""
-
-    hit: float
-    norm: float
-    miss: float
-
-
 def positions(setting: Setting, leans: Any | None) -> tuple[Any, Any, Any]:
     """b_l, pi_l and counts of the positions of a setting with weights e^{b_l} before the kernel, equal ones counted together."""
     if leans is None and setting.is_uniform:
@@ -54,8 +44,8 @@ def positions(setting: Setting, leans: Any | None) -> tuple[Any, Any, Any]:
     return (lean[starts], np.exp(prior[starts]), counts)
 
 
-def one_position(found: Nodes, log_kernel: Any, positions: tuple[Any, Any, Any], offset: float, rule: Rule) -> Moments:
-    """The moments of a normalised attention with one relevant position.
+def one_position(found: Nodes, log_kernel: Any, positions: tuple[Any, Any, Any], offset: float, rule: Rule) -> Any:
+    """E sigma_eps, E |sigma|^2, and E[1 - sigma_eps] from positive terms (for offset 0), with one relevant position.
 
     Args:
         found: nodes of a token.
@@ -93,7 +83,7 @@ def one_position(found: Nodes, log_kernel: Any, positions: tuple[Any, Any, Any],
         return [float(density @ part) for part in (_summed(own, r1), norm, miss)], density[-1] * r0_seen[-1]
 
     load = np.log(np.sum(counts * np.exp(leans))) + max(0.0, np.log1p(offset) - top)
-    return Moments(*_integrals(found, log_kernel, integrand, load, rule, beside))
+    return _integrals(found, log_kernel, integrand, load, rule, beside)
 
 
 def _summed(kernel: Any, values: Any) -> Any:
@@ -105,8 +95,8 @@ def _summed(kernel: Any, values: Any) -> Any:
     return found
 
 
-def exchangeable(found: Nodes, log_kernel: Any, setting: Setting, offset: float, rule: Rule) -> Moments:
-    """The moments where all positions are alike, and s of them are relevant or each by its own coin; ``hit`` is E r^T sigma."""
+def exchangeable(found: Nodes, log_kernel: Any, setting: Setting, offset: float, rule: Rule) -> tuple[float, float]:
+    """E r^T sigma and E |sigma|^2 where all positions are alike, and s of them are relevant or each by its own coin."""
     relevant, size = setting.expected, max(setting.size, 1)
 
     def integrand(one: Table) -> tuple[Any, Any]:
@@ -125,7 +115,7 @@ def exchangeable(found: Nodes, log_kernel: Any, setting: Setting, offset: float,
 
     load = np.log(setting.length) + np.log1p(offset)
     hit, norm = _integrals(found, log_kernel, integrand, float(load), rule)
-    return Moments(hit / size, norm, 1 - hit)
+    return hit / size, norm
 
 
 def _left_out(offset: float, logs: Any) -> Any:

@@ -14,7 +14,7 @@ import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.panels import PANELS, Panels
+from symslr.evaluation.location.tables.tokens import PANELS, Panels
 
 KEY, STEEPEST = 0.085, 0.28
 """Step of a token's key, whose product with the slope of log w, or of log kappa, is at most this: errors fall as

@@ -116,9 +116,8 @@ def _supports(base: Any, size: int, length: int, scale: float, mean: float, key:
         least, most = np.sqrt(max(0.0, 1 / size - far)), np.sqrt(1 / size + far)
     else:
         least, most = max(0.0, np.sqrt(max(0.0, 1 / size - far**2 / 4)) - far / 2), size**-0.5 + far / 2
-    unit = (
-        scale * (np.sqrt(size) if is_sparsemax else 1.0) / 2
-    )  # an angle moves by that at least where a score does by 1
+    # an angle moves by that at least where a score does by 1
+    unit = scale * (np.sqrt(size) if is_sparsemax else 1.0) / 2
     rest = [np.sqrt(size - 1 - n) for n in range(size - 1)]
     axes = [_gauss([np.arctan2(least, most * m), np.arctan2(most, least * m)], key, unit) for m in rest]
     angles, masses = _product(axes)

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from symslr.evaluation.landscape.moments.kernel import Array
+from symslr.evaluation.landscape.kernel import Array
 
 REACH = 8.4
 """Standard deviations beyond which a normal has mass 4e-17."""

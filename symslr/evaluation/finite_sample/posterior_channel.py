@@ -9,8 +9,7 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtr
 
-from symslr.evaluation.finite_sample.samples.fields import gaussian_shift
-from symslr.evaluation.finite_sample.samples.points import Array
+from symslr.evaluation.finite_sample.fields import Array, gaussian_shift
 from symslr.model.exponential import exponential_slope
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw

@@ -10,20 +10,45 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import ClassVar, final
+from functools import lru_cache, partial
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, softmax
+from scipy.stats import qmc
 from sympy import Dummy, Expr, Sum, expand_log, lambdify, log
 
-from symslr.evaluation.finite_sample.samples.points import Array
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.exponential import exponential_slope
 from symslr.model.float64 import in_float64
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, x
+
+Array = NDArray[np.float64]
+
+
+def normal_points(count: int, dimensions: int, seed: int) -> Array:
+    """Standard normals, shape (dimensions, count): one independent scrambling per seed.
+
+    Args:
+        count: a power of two.
+        dimensions: L = 10 asks for at most 32; Sobol's coordinates are well distributed far beyond that.
+
+    Raises:
+        ValueError: when the count is no power of two.
+    """
+    if count < 2 or count & (count - 1):
+        raise ValueError(f"points: found {count}; expected a power of two, such as 4096")
+    sobol = qmc.Sobol(dimensions, scramble=True, rng=np.random.default_rng(seed))
+    # Half a cell of the 32-bit lattice away from 0, where the normal quantile is infinite.
+    points = np.clip(sobol.random(count), 2.0**-33, 1 - 2.0**-33)
+    return np.asarray(ndtri(np.ascontiguousarray(points.T)))
+
+
+def sub_seed(seed: int, *numbers: int) -> int:
+    """Its own scrambling for every randomisation, size and length; the same on every machine."""
+    return int(np.random.SeedSequence([seed, *numbers]).generate_state(1)[0])
 
 
 @dataclass(frozen=True)
@@ -43,61 +68,42 @@ class Fields:
     quiet: Array | None = None
 
 
-@final
 @dataclass(frozen=True)
-class ShiftedKeys:
+class KeySampler:
+    """Fixed random points of the keys.
+
+    Attributes:
+        fields: those of keys of overlap m and squared length q >= m^2, from (m, q).
+        weights: the importance of each sample, of mean 1, or None where all weigh the same.
+    """
+
+    fields: Callable[[float, float], Fields]
+    weights: Array | None = None
+
+
+def shifted_fields(shift: float, normals: Array, m: float, q: float) -> Fields:
     """chi*_eps ~ N(shift, 1), the others N(0, 1) (spiked-SLR): omega is Gaussian, and so is h given omega."""
-
-    shift: float
-    normals: Array
-    weights: ClassVar[None] = None
-
-    def fields(self, m: float, q: float) -> Fields:
-        centred = np.sqrt(q) * self.normals
-        omega, hidden, push = centred.copy(), centred * (m / q), centred / q
-        omega[0] += m * self.shift
-        hidden[0] += self.shift
-        return Fields(omega, hidden, push)
+    centred = np.sqrt(q) * normals
+    omega, hidden, push = centred.copy(), centred * (m / q), centred / q
+    omega[0] += m * shift
+    hidden[0] += shift
+    return Fields(omega, hidden, push)
 
 
-@final
-@dataclass(frozen=True)
-class ScoredKeys:
+def scored_fields(hidden: Array, score: Array, normals: Array, m: float, q: float) -> Fields:
     """Gaussian keys under a smooth weight: h is drawn, and its noise integrated by parts.
 
     With the score s_l = d log g(eps, h)/dh_l, E[f xi]/sqrt(q - m^2) = E[f (omega - m s)/q] and
     E[f h] = E[f (m omega + (q - m^2) s)/q]: the factor 1/sqrt(q - m^2) and its variance are gone.
     """
-
-    hidden: Array
-    score: Array
-    normals: Array
-    weights: ClassVar[None] = None
-
-    def fields(self, m: float, q: float) -> Fields:
-        omega = m * self.hidden + np.sqrt(q - m * m) * self.normals
-        return Fields(omega, (m * omega + (q - m * m) * self.score) / q, (omega - m * self.score) / q)
+    omega = m * hidden + np.sqrt(q - m * m) * normals
+    return Fields(omega, (m * omega + (q - m * m) * score) / q, (omega - m * score) / q)
 
 
-@final
-@dataclass(frozen=True)
-class DrawnKeys:
+def drawn_fields(hidden: Array, normals: Array, m: float, q: float) -> Fields:
     """h and xi are drawn: omega = m h + sqrt(q - m^2) xi."""
-
-    hidden: Array
-    normals: Array
-    weights: Array | None = None
-
-    def fields(self, m: float, q: float) -> Fields:
-        root = np.sqrt(q - m * m)
-        quiet = m * self.hidden
-        return Fields(quiet + root * self.normals, self.hidden, self.normals / root, quiet)
-
-
-KeySampler = ShiftedKeys | ScoredKeys | DrawnKeys
-"""``fields(m, q)`` are those of keys of overlap m and squared length q >= m^2; ``weights`` the importance of each sample, of
-mean 1, or None where all weigh the same.
-"""
+    root, quiet = np.sqrt(q - m * m), m * hidden
+    return Fields(quiet + root * normals, hidden, normals / root, quiet)
 
 
 def key_dimensions(law: SequenceLaw, length: int) -> int:
@@ -115,7 +121,7 @@ def key_sampler(law: SequenceLaw, length: int, normals: Array) -> KeySampler:
     """
     shift = gaussian_shift(law)
     if shift is not None:
-        return ShiftedKeys(shift, normals)
+        return KeySampler(partial(shifted_fields, shift, normals))
     base = _quantile(law.base.density, law.base.support)
     uniform, noise = ndtr(normals[:length]), normals[length : 2 * length]
     gaussian = law.base == STANDARD_NORMAL
@@ -124,16 +130,18 @@ def key_sampler(law: SequenceLaw, length: int, normals: Array) -> KeySampler:
         first = _quantile(law.base.density * relevant, law.base.support)
         keys = np.vstack([first(uniform[:1]), base(uniform[1:])])
         if not gaussian:
-            return DrawnKeys(keys, noise)
-        return ScoredKeys(keys, np.vstack([_slope(relevant, keys[:1]), np.zeros_like(keys[1:])]), noise)
+            return KeySampler(partial(drawn_fields, keys, noise))
+        score = np.vstack([_slope(relevant, keys[:1]), np.zeros_like(keys[1:])])
+        return KeySampler(partial(scored_fields, keys, score, noise))
     keys = normals[:length] if gaussian else base(uniform)
     posterior, weights = _posterior(law, length, keys)
     chosen = (np.cumsum(posterior, axis=0)[:-1] < ndtr(normals[2 * length])).sum(axis=0)
     keys, posterior = (_first(rows, chosen) for rows in (keys, posterior))
     if gaussian and law.is_selection and not law.selects_largest:
         posterior[0] -= 1
-        return ScoredKeys(keys, -posterior * _slope(law.posterior_kernel, keys), noise)
-    return DrawnKeys(keys, noise, weights)
+        score = -posterior * _slope(law.posterior_kernel, keys)
+        return KeySampler(partial(scored_fields, keys, score, noise))
+    return KeySampler(partial(drawn_fields, keys, noise), weights)
 
 
 def value_fields(normals: Array, m: float, q: float, noise: float) -> tuple[Fields, Array]:
@@ -145,7 +153,7 @@ def value_fields(normals: Array, m: float, q: float, noise: float) -> tuple[Fiel
     Args:
         noise: Delta, the label noise.
     """
-    fields, label_normal = ShiftedKeys(0.0, normals[:-1]).fields(m, q), normals[-1]
+    fields, label_normal = shifted_fields(0.0, normals[:-1], m, q), normals[-1]
     left = np.sqrt(max(1 + noise**2 - m * m / q, 1e-14))
     # The label says more about its own token: its part g outside the field is correlated with z* and with xi.
     fields.hidden[0] += (1 - m * m / q) / left * label_normal
@@ -200,8 +208,7 @@ def _posterior(law: SequenceLaw, length: int, keys: Array) -> tuple[Array, Array
         return (keys == keys.max(axis=0)).astype(float), None
     if kernel is not None:
         score = np.broadcast_to(compile_float([x], [expand_log(log(kernel), force=True)])(keys)[0], keys.shape)
-        mass = np.exp(score - score.max(axis=0))
-        posterior = mass / mass.sum(axis=0)
+        posterior = softmax(score, axis=0)
         if law.is_selection:
             return posterior, None
     mass = weight_values(law, length, keys)

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from symslr.evaluation.landscape.moments.kernel import Array, Kernel
-from symslr.evaluation.landscape.moments.mesh import USUAL, kernel_range, laplace_nodes, normal_nodes, windows
-from symslr.evaluation.landscape.moments.moments import Moments, Roles
-from symslr.evaluation.landscape.moments.smoothed import Smoothed
+from symslr.evaluation.landscape.kernel import Array, Kernel
+from symslr.evaluation.landscape.mesh import USUAL, kernel_range, laplace_nodes, normal_nodes, windows
+from symslr.evaluation.landscape.moments import Moments, Roles, Smoothed
 
 WIDEST = 0.8
 """exp(-(2 pi/(0.8 * 0.36))^2/(2 L)) is 5e-11 at L = 10, and smaller with what the strip adds."""

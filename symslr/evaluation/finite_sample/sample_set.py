@@ -7,11 +7,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from symslr.evaluation.finite_sample.order_parameters import ReplicaState
-from symslr.evaluation.finite_sample.proximal.minimise import Samples, dual_residual, minimise
-from symslr.evaluation.finite_sample.proximal.sample_terms import SampleTerms
-from symslr.evaluation.finite_sample.samples.fields import Fields, KeySampler, key_dimensions, key_sampler, value_fields
-from symslr.evaluation.finite_sample.samples.points import Array, normal_points, sub_seed
+from symslr.evaluation.finite_sample.fields import (
+    Array,
+    Fields,
+    key_dimensions,
+    key_sampler,
+    normal_points,
+    sub_seed,
+    value_fields,
+)
+from symslr.evaluation.finite_sample.problem import ReplicaState
+from symslr.evaluation.finite_sample.proximal import Samples, SampleTerms, dual_residual, minimise
 from symslr.model.attention import Attention
 from symslr.model.sequence_law import SequenceLaw
 from symslr.theory.finite_sample import ProximalProblem
@@ -44,7 +50,7 @@ class SampleSet:
         keys = key_dimensions(law, length)
         normals = normal_points(count, keys + length + 1, seed)
         self.length, self.noise = length, noise
-        self.sampler: KeySampler = key_sampler(law, length, normals[:keys])
+        self.sampler = key_sampler(law, length, normals[:keys])
         self.value_normals = normals[keys:]
         self.terms, self.affine = _proximal(attention)
         self._own_seed = sub_seed(seed, 1)
@@ -147,7 +153,7 @@ class SampleSet:
                     squares[a, b] += np.einsum("ln,ln->n", slope, slope)
         return squares if self.sampler.weights is None else squares * self.sampler.weights
 
-    def parted(self, state: ReplicaState, apart: tuple[float, float]) -> tuple[float, float]:
+    def parted(self, state: ReplicaState, apart: Array) -> tuple[float, float]:
         """E sum (f - f')^2 of keys and of values, of two fits to the same samples whose fields are a little apart.
 
         Args:

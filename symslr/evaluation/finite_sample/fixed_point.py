@@ -1,20 +1,24 @@
-"""One step of the fixed-point iteration: order parameters -> forces of the samples -> order parameters."""
+"""The saddle-point map on one randomisation, order parameters -> forces of the samples -> order parameters, and its fixed point.
+
+Accelerated steps in settled basins, then a guarded look for better ones; Anderson's acceleration has a memory that outlives one
+iteration.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from sympy import Symbol, simplify
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.order_parameters import ReplicaState
-from symslr.evaluation.finite_sample.problem import FitProblem, Training
-from symslr.evaluation.finite_sample.samples.points import Array
-from symslr.evaluation.finite_sample.samples.sample_set import SampleSet
+from symslr.evaluation.finite_sample.fields import Array
+from symslr.evaluation.finite_sample.problem import FitProblem, ReplicaState, Training
+from symslr.evaluation.finite_sample.sample_set import SampleSet
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.theory.finite_sample_energy import ALPHA, KEY, force_means
 from symslr.theory.finite_sample_saddle import saddle_point_equations
@@ -102,11 +106,6 @@ class SaddleMap:
         """Whether the proximal problem is one scalar equation a sample."""
         return self.sets[0].affine is not None
 
-    def forget(self) -> None:
-        """Drop the remembered proximal points."""
-        for samples in self.sets:
-            samples.forget()
-
     def step(self, state: ReplicaState, training: Training, guarded: bool = True) -> Step:
         """One application of the map at these order parameters.
 
@@ -168,18 +167,11 @@ class SaddleMap:
         scale = training.alpha * np.array([state.V_k, state.V_v]) ** 2 / (2 * outside)
         share = np.full(2, NEARBY)
         for _ in range(MOST_PARTINGS):
-            before, share = share, scale * self._parted(state, 2 * outside * np.minimum(share, FARTHEST))
+            apart = 2 * outside * np.minimum(share, FARTHEST)
+            before, share = share, scale * self._mixed(partial(SampleSet.parted, state=state, apart=apart))
             if np.max(share) < NEARBY / 10 or np.max(np.abs(share - before)) < SETTLED * np.max(share):
                 break
         return float(min(np.max(share), 1.0))
-
-    def _parted(self, state: ReplicaState, apart: Array) -> Array:
-        """E sum (f - f')^2 of keys and of values, of two fits with fields so far apart."""
-        return self._mixed(lambda samples: samples.parted(state, (float(apart[0]), float(apart[1]))))
-
-    def strain(self, state: ReplicaState, training: Training, most_jumps: float = MOST_JUMPS) -> float:
-        """How much of what replica symmetry bears is there: at 1 it breaks, by the replicon or by samples that jump."""
-        return max(self.replicon(state, training), self.jumps(state) / most_jumps)
 
     def test_risk(self, state: ReplicaState) -> float:
         """E (y - f)^2 of the fit on a new sample: Delta^2 + 1 - 2 m_v E sigma_eps + q_v E |sigma|^2, values integrated."""
@@ -195,3 +187,170 @@ def _channel(alpha: float, ridge: float, m: float, q: float, V: float, means: Ar
     width = 1 / max(stiffness, 1 / (FASTEST * V))
     overlap, outside = map(float, response(width, mhat, qhat))
     return overlap, overlap**2 + outside, width
+
+
+TOLERANCE = 1e-6
+"""No coordinate (m, log R, log V of keys and values) may move by more under one more step."""
+ARRIVED = 0.1
+"""A solution that still moves by more has not arrived: its branch may have ended."""
+MOST_STEPS = 150
+"""Of all iterations together; what has not arrived by then says how far it still moves."""
+MOST_ROUNDS = 6
+"""Iterations, each with the jumps of the samples between their minima found anew."""
+SAME = 0.02
+"""Fixed points no farther apart in any coordinate are one branch."""
+ELSEWHERE = 2.0
+"""Those of two randomisations that are farther apart in log R or log V, or in m in units of 1 + |m|, are not: keys of length 25 at
+a ridge of 3e-5 scatter by 2 in m and by 1 in log R."""
+
+
+DEPTH = 8
+"""Changes that are remembered; there are six coordinates."""
+LONGEST = 1.0
+"""Largest move of a coordinate (m, log R or log V) in one step."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Changes of the point and of the residual that they caused: what is known of the map's Jacobian.
+
+    Maps that differ little, such as those of two randomisations, share it, and the second needs few steps.
+    """
+
+    pairs: deque[tuple[Array, Array]] = field(default_factory=lambda: deque(maxlen=DEPTH))
+
+    def propose(self, point: Array, residual: Array) -> Array:
+        """The next point: the combination of remembered changes that cancels the residual best, then a plain step."""
+        if not self.pairs:
+            return point + residual
+        moves, changes = (np.array(part).T for part in zip(*self.pairs, strict=True))
+        weights = np.linalg.lstsq(changes, residual, rcond=1e-9)[0]
+        return point + residual - (moves + changes) @ weights
+
+
+def accelerated(
+    function: Callable[[Array], Array], start: Array, tolerance: float, most_steps: int, memory: Memory
+) -> tuple[Array, int, float]:
+    """x = function(x), until every coordinate moves by less than ``tolerance``.
+
+    Anderson's type-II mixing; no coordinate moves by more than ``LONGEST`` at once, and the memory is dropped where the
+    residual grew fivefold.
+
+    Returns:
+        The point, the steps made, and what is left: 0, or the largest coordinate of the way to the fixed point, as the memory has
+        it, where the steps did not suffice. Where the map is nearly the identity that is much more than a step.
+    """
+    point = start
+    residual = function(point) - point
+    steps = 1
+    while steps < most_steps and np.max(np.abs(residual)) >= tolerance:
+        move = np.clip(memory.propose(point, residual) - point, -LONGEST, LONGEST)
+        found = function(point + move) - (point + move)
+        steps += 1
+        if np.max(np.abs(found)) > 5 * np.max(np.abs(residual)):
+            memory.pairs.clear()
+        else:
+            memory.pairs.append((move, found - residual))
+        point, residual = point + move, found
+    is_open = np.max(np.abs(residual)) >= tolerance
+    return point, steps, float(np.max(np.abs(memory.propose(point, residual) - point))) if is_open else 0.0
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """A fixed point on one randomisation.
+
+    Attributes:
+        state: the order parameters.
+        risk: test risk E (y - f)^2.
+        training_loss: E (y - f)^2/2 on the training samples.
+        energy: value of the fit's objective per dimension.
+        change: largest move of a coordinate under one more guarded step, or what is left of the way where the iteration was
+            given up. Above ``TOLERANCE`` it is the jump of the few samples whose two best minima are nearly level, of order
+            1/n, unless the iteration has not arrived.
+    """
+
+    state: ReplicaState
+    risk: float
+    training_loss: float
+    energy: float
+    change: float
+
+
+def solve(
+    saddle: SaddleMap,
+    training: Training,
+    start: ReplicaState,
+    tolerance: float = TOLERANCE,
+    memory: Memory | None = None,
+    most_steps: int = MOST_STEPS,
+) -> FixedPoint:
+    """The fixed point reached from ``start``.
+
+    A sample whose proximal problem has two nearly level minima jumps between them, which makes the map discontinuous by
+    order 1/n. So the basins are settled by guarded minimisation, the smooth map in these basins is iterated to its fixed
+    point, and this is repeated until a guarded step moves nothing, or the same few samples keep changing sides.
+
+    Args:
+        memory: what earlier solutions taught about the map's Jacobian; added to.
+        most_steps: passes over the samples after which the best state so far is returned.
+
+    Raises:
+        CannotEvaluate: where the first step leaves the reals; where a later one does, ``change`` tells.
+    """
+    memory = Memory() if memory is None else memory
+    for samples in saddle.sets:
+        samples.forget()
+    point, steps, left = start.coordinates(), 0, 0.0
+    best: tuple[float, ReplicaState, Step] | None = None
+
+    def settled(at: Array) -> Array:
+        return saddle.step(ReplicaState.from_coordinates(at), training, guarded=False).following.coordinates()
+
+    for _ in range(MOST_ROUNDS):
+        state = ReplicaState.from_coordinates(point)
+        try:
+            step = saddle.step(state, training, guarded=True)
+        except CannotEvaluate:
+            if best is None:
+                raise
+            break
+        steps += 1
+        change = float(np.max(np.abs(step.following.coordinates() - point)))
+        if best is None or change < best[0]:
+            best = change, state, step
+        if change < tolerance or steps >= most_steps:
+            break
+        try:
+            point, more, left = accelerated(settled, point, tolerance / 2, most_steps - steps, memory)
+        except CannotEvaluate:
+            break
+        steps += more
+    assert best is not None
+    change, state, step = best
+    change = max(change, left)
+    return FixedPoint(state, saddle.test_risk(state), step.training_loss, step.energy, change)
+
+
+def attempt(
+    saddle: SaddleMap, training: Training, start: ReplicaState, arrived: float = ARRIVED, **how: Any
+) -> FixedPoint | None:
+    """``solve``, or None where the iteration leaves the reals or ends while it still moves by ``arrived``."""
+    try:
+        point = solve(saddle, training, start, **how)
+    except CannotEvaluate:
+        return None
+    return point if point.change < arrived else None
+
+
+def has_strayed(point: FixedPoint, home: ReplicaState) -> bool:
+    """Whether a fixed point is not on the branch that is ``home`` on another randomisation."""
+    here, there = point.state.coordinates(), home.coordinates()
+    units = np.array([1 + abs(home.m_k), 1, 1, 1 + abs(home.m_v), 1, 1])
+    return bool(np.max(np.abs(here - there) / units) >= ELSEWHERE)
+
+
+def is_new(point: FixedPoint, known: Iterable[FixedPoint]) -> bool:
+    """Whether a fixed point is on none of the branches that are known."""
+    at = point.state.coordinates()
+    return all(np.max(np.abs(at - other.state.coordinates())) >= SAME for other in known)

@@ -1,1 +1,0 @@
-"""The saddle-point map and its fixed point on one randomisation."""

@@ -1,1 +1,0 @@
-"""Seven moments of an attention's scores and their slopes: kernel, meshes, tables of one token."""
