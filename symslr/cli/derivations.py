@@ -165,10 +165,11 @@ def _chosen(what: str | None) -> list[Derivation]:
 
 
 def _as_json(item: Derivation) -> dict[str, object]:
-    from sympy import latex
-
     from symslr.algebra.derivation import as_text
+    from symslr.export import house_latex
+    from symslr.export.printing import HousePrinter
 
+    printer = HousePrinter()
     return {
         "name": item.name,
         "title": item.title,
@@ -179,7 +180,7 @@ def _as_json(item: Derivation) -> dict[str, object]:
                 "relation": s.relation,
                 "result": as_text(s.after),
                 "remainder": as_text(s.remainder),
-                "latex": latex(s.after),
+                "latex": house_latex(s.after, printer),
             }
             for s in item.steps
         ],

@@ -229,9 +229,10 @@ def _of_closed_form(problem: Problem, formula: Formula, number: Expr, quantity: 
 
 def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[str, object], as_json: bool) -> None:
     """The formula as text and as LaTeX, with its hypotheses and the rules that made it."""
-    from sympy import Add, cancel, factor_terms, latex
+    from sympy import Add, cancel, factor_terms
 
     from symslr.algebra.derivation import as_text
+    from symslr.export import house_latex
     from symslr.expression.expectation import LengthExpectation, rewrite_expectations
 
     def given(expr: Expr) -> Expr:
@@ -245,8 +246,8 @@ def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[st
         "task": problem.task.name,
         **extra,
         "formula": as_text(expr),
-        "latex": latex(expr),
-        **({} if place is None else {"scale": as_text(place), "scale_latex": latex(place)}),
+        "latex": house_latex(expr),
+        **({} if place is None else {"scale": as_text(place), "scale_latex": house_latex(place)}),
         "rules": [step.rule.name for step in formula.chain.steps],
         "hypotheses": [hypothesis.text for hypothesis in formula.chain.hypotheses],
     }

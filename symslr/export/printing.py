@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from inspect import signature
@@ -22,6 +23,7 @@ from sympy import (
     Rational,
     S,
     Sum,
+    Symbol,
     Tuple,
     log,
     powsimp,
@@ -227,6 +229,12 @@ class HousePrinter(LatexPrinter):
             return rf"\exp{{{brackets(self._print(argument))}}}"
         finally:
             self._slashed = before
+
+    def _house_Symbol(self, expr: Symbol) -> str:
+        """A name of several letters upright and in one piece: of ``rate`` TeX makes a product of four."""
+        return re.sub(r"^[A-Za-z]{2,}", lambda name: rf"\mathrm{{{name[0]}}}", super()._print_Symbol(expr))
+
+    _house_Dummy = _house_Symbol
 
     # Nodes with an argument
 

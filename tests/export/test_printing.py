@@ -23,6 +23,7 @@ CASES = [
     (pi ** Rational(3, 2) / sqrt(3), r"\frac{\pi \sqrt{\pi}}{\sqrt{3}}"),
     (STANDARD_NORMAL.density, r"\frac{e^{-x^{2}/2}}{\sqrt{2 \pi}}"),
     (normal(sqrt(nu)).density, r"\frac{e^{-(x - \sqrt{\nu})^{2}/2}}{\sqrt{2 \pi}}"),
+    (Symbol("rate") * Symbol("st_1") ** 2, r"\mathrm{rate} \mathrm{st}_{1}^{2}"),
     (1 + erf(c + x), r"1 + \operatorname{erf}{(c + x)}"),
     (log(1 + exp(x)), r"\log{(1 + e^{x})}"),
     (log(x) ** 2, r"\log^{2}{(x)}"),
