@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import arb, arb_poly
 
-from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.certified.normal_form import Monomial
 from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import ball, sign, whole_power
@@ -114,6 +114,23 @@ class LogNodes(ABC):
         """sum_{m >= 1} e^{power (low - m) h}."""
         step = self.exact_step
         return (power * (low * step)).exp() / (power * step).expm1()
+
+
+class Octaves(LogNodes):
+    """Nodes with a step of log(2)/``per_octave``; after an octave e^{-uK} is squared.
+
+    Args:
+        power: sums of u^{k-1} times what falls, k up to this one, are off by about e^-goal of themselves.
+    """
+
+    def __init__(self, power: float, goal: float) -> None:
+        self.goal = goal
+        self.per_octave = ceil(log(2) / outer_step(power, goal))
+        self.step = log(2) / self.per_octave
+
+    @property
+    def exact_step(self) -> Any:
+        return arb.const_log2() / self.per_octave
 
 
 class OuterRule(LogNodes):

@@ -18,7 +18,7 @@ from sympy import Add, Expr, Mul, Poly, S, Symbol, exp
 from sympy import atan as atan_
 from sympy import log as log_
 
-from symslr.evaluation.certified.analytic.proof import Arithmetic, enclosed
+from symslr.evaluation.certified.analytic.arithmetic import Arithmetic, enclosed
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import ball
 from symslr.expression.special import NormalCdf

@@ -16,9 +16,8 @@ import numpy as np
 from flint import acb, arb, arb_mat, ctx
 from sympy import Expr, Symbol
 
-from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
+from symslr.evaluation.certified.analytic.arithmetic import CELLS, PROOF_BITS, all_enclosed, rectangle
 from symslr.evaluation.certified.analytic.growth import Exponent, GrowthBounds
-from symslr.evaluation.certified.analytic.proof import PROOF_BITS, all_enclosed
 from symslr.evaluation.certified.analytic.strip import EDGES, WIDEST, Family, Strips, check_nonnegative
 from symslr.evaluation.certified.outer import MOST_TERMS, Array
 from symslr.evaluation.errors import NotProved, TooManyDigits
@@ -28,6 +27,9 @@ FINE = 1 / 8
 
 REACHES = (8.0, 16.0, 32.0, 64.0, 128.0)
 """Moments are bounded by cells up to |x| = REACHES[0] and by the growth beyond; by cells further where that does not converge."""
+
+POWERS = tuple(2.0 ** (i / 4) for i in range(-20, 53))
+"""The moments that are tried in the right tail."""
 
 NEAREST = 24
 """Rules end at this edge of a strip's cells, 3.4, or further out."""
@@ -101,6 +103,15 @@ class Line:
                 total = float(np.logaddexp(total, float(tail.log().upper())))
             return total + ROUNDING * (abs(total) + abs(top) + len(terms))
         return inf
+
+    def best_power(self, j: int, v: float, axis: int = 0) -> tuple[float, float]:
+        """(p, log of (p/(e u))^p int F_j K^-p dx) at u = e^v for the best p of ``POWERS``: the logarithm is convex in p."""
+
+        def size(i: int) -> float:
+            return POWERS[i] * (log(POWERS[i]) - 1 - v) + self.log_moment(j, POWERS[i], axis)
+
+        i = bisect_left(range(len(POWERS) - 1), True, key=lambda i: not size(i + 1) < size(i))
+        return POWERS[i], size(i)
 
     def _falls(self, j: int, axis: int, reach: float) -> list[tuple[Exponent, Exponent]]:
         """Bounds of F_j and of 1/K beyond the reach, on the left and on the right."""

@@ -19,9 +19,17 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat
 
-from symslr.evaluation.certified.analytic.integral import Octaves, best_power
 from symslr.evaluation.certified.analytic.line import SPARE_NATS, Line, LineRule
-from symslr.evaluation.certified.outer import FEW_COPIES, LEAST_FALL, MOST_TERMS, Array, Integrand, beginning, left_end
+from symslr.evaluation.certified.outer import (
+    FEW_COPIES,
+    LEAST_FALL,
+    MOST_TERMS,
+    Array,
+    Integrand,
+    Octaves,
+    beginning,
+    left_end,
+)
 from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.errors import NotProved, TooManyDigits
 from symslr.evaluation.numbers.balls import exponentials, to_one_unit
@@ -314,7 +322,7 @@ class PlaneTransform(Octaves):
             if not n:
                 continue
             frozen = 0 if n <= FEW_COPIES else n // 2
-            power = best_power(self.line, j, v - log(share), axis)[0]
+            power = self.line.best_power(j, v - log(share), axis)[0]
             p, m = arb(power), part * (n - frozen)
             log_bound += m * (p * p.log() - p - p * (v - part.log()) + arb(self.line.log_moment(j, power, axis)))
             if frozen:

@@ -18,11 +18,9 @@ import numpy as np
 from flint import arb, arb_mat, arb_poly, arb_series, ctx
 from sympy import Expr
 
-from symslr.evaluation.certified.analytic.form import line_bits
-from symslr.evaluation.certified.analytic.integral import BLOCK, Transform
+from symslr.evaluation.certified.analytic.arithmetic import Series, all_enclosed, series_power, terms
 from symslr.evaluation.certified.analytic.line import Line, Seen, nonnegative, sizes
-from symslr.evaluation.certified.analytic.proof import all_enclosed
-from symslr.evaluation.certified.least.series import Series, series_power, terms
+from symslr.evaluation.certified.analytic.transform import BLOCK, Transform, line_bits
 from symslr.evaluation.certified.outer import Integrand, Window
 from symslr.evaluation.certified.taylor import Jet
 from symslr.evaluation.errors import NotProved

@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_series, ctx
 
-from symslr.evaluation.certified.analytic.form import line_bits
+from symslr.evaluation.certified.analytic.arithmetic import Series, all_enclosed, terms
 from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.plane import PLANNED, Block, Layout, Pair, Piece, PlaneTransform
-from symslr.evaluation.certified.analytic.proof import all_enclosed
+from symslr.evaluation.certified.analytic.transform import line_bits
 from symslr.evaluation.certified.least.arrays import ArbBalls, ArraySeries, FloatBalls
 from symslr.evaluation.certified.least.integrals import Powers, Sums
-from symslr.evaluation.certified.least.series import Series, terms
 from symslr.evaluation.certified.taylor import Jet
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import Between, by_squaring

@@ -13,7 +13,7 @@ from flint import arb, ctx
 from mpmath import mpf
 from sympy import Expr, Symbol
 
-from symslr.evaluation.certified.analytic.form import line_bits
+from symslr.evaluation.certified.analytic.transform import line_bits
 from symslr.evaluation.certified.backend import centred, correct_digits
 from symslr.evaluation.certified.least.bounded import LONGEST, MIDDLE, Bounded, Folded, enough, lacking, rate, terms
 from symslr.evaluation.certified.least.model import Moving
