@@ -18,8 +18,8 @@ from symslr.evaluation.certified.inner import InnerRule, clip, inner_step
 from symslr.evaluation.certified.normal_form import Monomial
 from symslr.evaluation.certified.outer import FEW_COPIES, MOST_TERMS, Array, Integrand, OuterRule, outer_step
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
+from symslr.evaluation.numbers.compiled import wright_omega
 from symslr.evaluation.numbers.elementary import ball, nearest_float, sign
-from symslr.evaluation.numbers.wright_omega import wright_omega
 
 GUARD_NATS = 3.0
 GUARD_BITS = 40
@@ -154,10 +154,6 @@ class PhiRule(OuterRule):
     def tokens(self) -> list[tuple[Any, Any]]:
         """(s, c) of each as balls, at the working precision."""
         return [(ball(s), ball(c)) for s, c in self.exact_tokens]
-
-    @property
-    def exact_step(self) -> Any:
-        return arb(self.step)
 
     @cached_property
     def taylor(self) -> list[list[Any]]:

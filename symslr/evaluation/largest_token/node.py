@@ -210,9 +210,8 @@ class TokenSums(Sums):
         else:
             product = arb_mat([list(row) for row in blocks]) * arb_mat([list(row) for row in inside.T])
             within = array(product.entries()).reshape(blocks.shape) * half
-        whole = np.sum(values * panels.weights, axis=1) if panels.count == 1 else None
         sums = np.sum((values * panels.weights).reshape(len(values), panels.count, order), axis=2)
-        before = np.cumsum(sums, axis=1) - sums if whole is None else sums * 0
+        before = np.cumsum(sums, axis=1) - sums if panels.count > 1 else sums * 0
         return (within.reshape(len(values), panels.count, order) + before[:, :, None]).reshape(values.shape)
 
     def integrand(self, arithmetic: Arithmetic, v: Any, panels: Panels, p: tuple[Any, ...]) -> tuple[Any, Any]:

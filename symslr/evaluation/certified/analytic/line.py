@@ -8,9 +8,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from math import ceil, floor, inf, log, log2
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from flint import acb, arb, arb_mat, ctx
@@ -51,6 +51,26 @@ ROUNDING = 1e-12
 """Relative; above the rounding of a float sum of the logarithms of a few thousand positive terms."""
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def kept(method: Method) -> Method:
+    """A method of a ``Line`` whose results and refusals are kept: moments of its factors are asked for at many powers."""
+
+    def found(line: Line, *arguments: Any) -> Any:
+        key = (method.__name__, *arguments)
+        if key not in line.known:
+            try:
+                line.known[key] = method(line, *arguments)
+            except NotProved as reason:
+                line.known[key] = reason
+        if isinstance(line.known[key], NotProved):
+            raise line.known[key].with_traceback(None)
+        return line.known[key]
+
+    return cast(Method, wraps(method)(found))
+
+
 class Line:
     """One or two kernels and the factors beside them.
 
@@ -71,30 +91,16 @@ class Line:
             for function in (*kernels, *self.factors) if self.has_kernel else ():
                 check_nonnegative(variable, function)
         self.strips = Strips(variable, tuple(k for own in self.families for k in own.members), self.factors)
-        self._known: dict[tuple[Any, ...], Any] = {}
+        self.known: dict[tuple[Any, ...], Any] = {}
 
-    def _once(self, compute: Callable[..., Any], *arguments: Any) -> Any:
-        """What a method returns or refuses, kept: a line is asked for the moments of its factors at many powers."""
-        key = (compute.__name__, *arguments)
-        if key not in self._known:
-            try:
-                self._known[key] = compute(*arguments)
-            except NotProved as reason:
-                self._known[key] = reason
-        if isinstance(self._known[key], NotProved):
-            raise self._known[key].with_traceback(None)
-        return self._known[key]
-
+    @kept
     def log_moment(self, j: int, p: float, axis: int = 0) -> float:
         """log of a bound of int F_j K^-p dx, K of one axis; oo where none is found within the last of ``REACHES``."""
-        return float(self._once(self._log_moment, j, p, axis))
-
-    def _log_moment(self, j: int, p: float, axis: int) -> float:
         for reach in REACHES:
             try:
                 with ctx.workprec(PROOF_BITS):
-                    tails = [(f + k.times(p)).tail(reach) for f, k in self._once(self._falls, j, axis, reach)]
-                    terms = self._once(self._factor_log, j, reach) - p * self._once(self._kernel_log, axis, reach)
+                    tails = [(f + k.times(p)).tail(reach) for f, k in self._falls(j, axis, reach)]
+                    terms = self._factor_log(j, reach) - p * self._kernel_log(axis, reach)
             except NotProved:
                 continue
             top = float(terms.max())
@@ -113,14 +119,17 @@ class Line:
         i = bisect_left(range(len(POWERS) - 1), True, key=lambda i: not size(i + 1) < size(i))
         return POWERS[i], size(i)
 
+    @kept
     def _falls(self, j: int, axis: int, reach: float) -> list[tuple[Exponent, Exponent]]:
         """Bounds of F_j and of 1/K beyond the reach, on the left and on the right."""
-        sides = (self._once(self._growth, side, reach) for side in (-1, 1))
+        sides = (self._growth(side, reach) for side in (-1, 1))
         return [(side.modulus(self.factors[j]), self.families[axis].inverse(side)) for side in sides]
 
+    @kept
     def _growth(self, side: int, start: float) -> GrowthBounds:
         return GrowthBounds(self.variable, start, side)
 
+    @kept
     def _factor_log(self, j: int, reach: float) -> Array:
         """log of the largest F_j on each cell.
 
@@ -132,6 +141,7 @@ class Line:
             raise NotProved(f"certified: no bound was found for {self.factors[j]}")
         return np.array([_above(float(top.log().upper())) if top > 0 else -inf for top in tops])
 
+    @kept
     def _kernel_log(self, axis: int, reach: float) -> Array:
         """log of the smallest K on each cell.
 
@@ -150,8 +160,9 @@ class Line:
     def _cells(self, reach: float) -> list[Any]:
         """Enclosures of the members of every kernel and of all factors on the cells up to the reach."""
         count = round(reach / FINE)
-        return [self._once(self._cell, i) for i in range(-count, count)]
+        return [self._cell(i) for i in range(-count, count)]
 
+    @kept
     def _cell(self, i: int) -> tuple[list[list[Any]], list[Any]]:
         functions = (*(k for own in self.families for k in own.members), *self.factors)
         found = iter(all_enclosed(functions, self.variable, rectangle(i * FINE, (i + 1) * FINE, 0.0, 0.0), CELLS))
@@ -161,14 +172,12 @@ class Line:
         """Enclosures of the kernels and of all factors on a complex region."""
         return all_enclosed((*self.kernels, *self.factors), self.variable, region, CELLS)
 
+    @kept
     def tails(self, side: int, at: float) -> list[Any]:
         """Bounds of what lies beyond ``at`` on one side, for each factor."""
-        found: list[Any] = self._once(self._tails, side, at)
-        return found
 
-    def _tails(self, side: int, at: float) -> list[Any]:
         def beyond(start: float) -> list[Any]:
-            growth = self._once(self._growth, side, start)
+            growth = self._growth(side, start)
             with ctx.workprec(PROOF_BITS):
                 return [growth.modulus(factor).tail(at) for factor in self.factors]
 

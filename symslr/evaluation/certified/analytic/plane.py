@@ -131,11 +131,7 @@ class PlaneTransform(Octaves):
 
     def needed_nats(self, pair: Pair, nats: float) -> float:
         """Nats such that errors e^-nats in every M_j keep the integral to e^-nats of the argument."""
-        terms = self._log_terms(pair)
-        inside = terms > np.max(terms) - nats - 5
-        spoiled = [(terms + log(n) - logs)[inside] for n, logs in zip(pair[0].copies, self.logs) if n]
-        excess = np.logaddexp.reduce(np.concatenate(spoiled)) - np.logaddexp.reduce(terms, axis=None)
-        return nats + max(0.0, float(excess))
+        return self.spared(self._log_terms(pair), self.logs, pair[0].copies, nats)
 
     def integral(self, pair: Pair, nats: float) -> Any:
         """The enclosure.

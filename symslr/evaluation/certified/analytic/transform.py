@@ -57,7 +57,7 @@ class Transform(Octaves, OuterRule):
             self.known |= zip(run, self.rule.sums(loads, seen))
 
     def log_moment(self, j: int, p: float) -> Any:
-        return arb(self.line.log_moment(j, p))
+        return arb(self.line.log_moment(j, p, 0))
 
     def best_power(self, j: int, v: float) -> tuple[float, float]:
         return self.line.best_power(j, v)

@@ -217,13 +217,10 @@ class Search:
                         self._look(own, left, right, COARSE)
                 if not is_sharp and not is_narrow:
                     del self.waiting[seen:]
-                    self._cover_halves(left, own.high)
+                    middle = (left + own.high) / 2
+                    for half in sorted([(left, middle), (middle, own.high)], key=self._distance):
+                        self._cover(*half)
                     break
-
-    def _cover_halves(self, low: float, high: float) -> None:
-        middle = (low + high) / 2
-        for half in sorted([(low, middle), (middle, high)], key=self._distance):
-            self._cover(*half)
 
     def _count(self, stretch: Moving) -> int:
         """Of the first parts of a stretch: one where a model that is not longer than others is likely to do on all of it."""
