@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import pairwise, product
 from math import ceil, floor, log, prod
@@ -268,16 +268,16 @@ class PlaneTransform(Octaves):
             last, tail = self._right_end(pair, axis, int(np.argmax(terms.max(axis=1 - axis))), goal)
             beyond += arb(0.5, 0.5) * tail
             found.append(End(floor(left / self.step), count, last))
-        at_zero = [m for m, n in zip(self.rule.at(arb(0)), own.copies) if n]
-        size = sum(n * float(m.log()) for m, n in zip(at_zero, filter(None, own.copies)))
+        at_zero = [(m, n) for m, n in zip(self.rule.at(arb(0)), pair[0].copies) if n]
+        size = sum(n * float(m.log()) for m, n in at_zero)
         u, t = found
         # before it, and before the first u, so little is left that all factors may be as at u = t = 0
         further = floor((goal - size - float(pair[0].k) * u.first * self.step) / float(pair[1].k) / self.step)
         further = min(further, t.first)
         corner = self.before(pair[0].k, u.first) * self.before(pair[1].k, further)
-        for m, n in zip(at_zero, filter(None, own.copies)):
+        for m, n in at_zero:
             corner *= whole_power(m, n)
-        ends = End(u.first, u.terms, u.last, u.first), End(t.first, t.terms, t.last, further)
+        ends = replace(u, further=u.first), replace(t, further=further)
         return ends, beyond + arb(0.5, 0.5) * corner.upper(), goal
 
     def _right_end(self, pair: Pair, axis: int, peak: int, goal: float) -> tuple[int, Any]:
