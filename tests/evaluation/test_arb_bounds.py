@@ -10,9 +10,9 @@ import sympy
 from flint import acb, arb, ctx
 from sympy import Expr, Integer, Rational, S, exp
 
-from symslr.evaluation.certified.exponential.inner import InnerRule, fixed_point_product, inner_step
-from symslr.evaluation.certified.exponential.integral import GUARD_NATS, PhiRule, laplace_integral
-from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.certified.exponential import GUARD_NATS, PhiRule, laplace_integral
+from symslr.evaluation.certified.inner import InnerRule, fixed_point_product, inner_step
+from symslr.evaluation.certified.normal_form import Monomial
 from symslr.evaluation.certified.outer import FEW_COPIES, Integrand, outer_error
 from symslr.evaluation.numbers.elementary import ball, whole_power
 from symslr.evaluation.quadrature.scan import scan

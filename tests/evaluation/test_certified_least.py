@@ -16,12 +16,10 @@ from sympy import Abs, Expr, Integer, Rational, Symbol, cos, erf, exp, log, sin,
 from symslr import MaxSLR, SpikedSLR, evaluate, minimise, population_risk
 from symslr.budget import processor_time
 from symslr.evaluation import least_risk
-from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
-from symslr.evaluation.certified.analytic.proof import all_enclosed
+from symslr.evaluation.certified.analytic.arithmetic import CELLS, Series, all_enclosed, rectangle, terms
 from symslr.evaluation.certified.least.bounded import Bounded, Folded
 from symslr.evaluation.certified.least.model import PARTS, Moving
 from symslr.evaluation.certified.least.search import Search, least_certified, parts, stretches
-from symslr.evaluation.certified.least.series import Series, terms
 from symslr.evaluation.certified.taylor import Jet, Taylor
 from symslr.evaluation.errors import CannotEvaluate, NotProved
 from symslr.evaluation.minima.least import TOWARDS_ZERO

@@ -16,7 +16,7 @@ from symslr.evaluation import least_risk
 from symslr.evaluation.certified.analytic import plane
 from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.plane import PlaneTransform
-from symslr.evaluation.certified.least.arrays import ArraySeries, FloatBalls
+from symslr.evaluation.certified.least.arrays import FloatBalls, PowerSeries
 from symslr.evaluation.certified.least.model import Moving
 from symslr.evaluation.certified.least.plane import MovingPlane, PlaneSums
 from symslr.evaluation.certified.outer import Integrand
@@ -114,7 +114,7 @@ def test_every_error_is_in_the_model(
     loose.rule.errors = errors
     wide = there(loose, pair)
     with monkeypatch.context() as moved:  # all M_j as large as their errors allow
-        moved.setattr(ArraySeries, "widened", raised)
+        moved.setattr(PowerSeries, "widened", raised)
         assert wide.overlaps(there(loose, pair))
     assert wide.overlaps(exact)
 
@@ -150,9 +150,9 @@ def test_errors_of_a_coarse_rule_over_a_token_are_in_the_integral(monkeypatch: p
         assert abs(there(bare, pair) - exact) < enclosure.rad()
 
 
-def raised(series: ArraySeries, error: Any) -> ArraySeries:
+def raised(series: PowerSeries, error: Any) -> PowerSeries:
     first, *others = series.coefficients
-    return ArraySeries([first + type(first).of([[error]]), *others], series.length)
+    return PowerSeries([first + type(first).of([[error]]), *others], series.length)
 
 
 def test_float_balls_hold_the_results_at_the_ends_of_their_radii() -> None:

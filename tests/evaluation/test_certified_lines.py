@@ -13,12 +13,11 @@ from mpmath import mp
 from sympy import Expr, Integer, Rational, Symbol, atan, cos, cosh, erf, exp, lambdify, log, pi, sin, sqrt, tanh
 
 from symslr import evaluate
-from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
+from symslr.evaluation.certified.analytic.arithmetic import CELLS, prepared, rectangle
 from symslr.evaluation.certified.analytic.growth import GrowthBounds
-from symslr.evaluation.certified.analytic.integral import Transform
 from symslr.evaluation.certified.analytic.line import Line, LineRule
-from symslr.evaluation.certified.analytic.proof import prepared
 from symslr.evaluation.certified.analytic.strip import Strips
+from symslr.evaluation.certified.analytic.transform import Transform
 from symslr.evaluation.certified.outer import Integrand
 from symslr.evaluation.errors import CannotEvaluate, NotProved
 from symslr.expression.value import Kind

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy
 
-from symslr.evaluation.numbers.wright_omega import wright_omega
+from symslr.evaluation.numbers.compiled import wright_omega
 
 
 def test_it_agrees_with_scipys() -> None:

@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from flint import arb, ctx
 from mpmath import log10, mpf
-from sympy import Abs, Basic, Dummy, Expr, Function, Integral, S, oo
+from sympy import Abs, Basic, Expr, Function, Integral
 
 from symslr.algebra.equal_forms import EqualForms
-from symslr.evaluation.certified.exponential.integral import laplace_integral
-from symslr.evaluation.certified.exponential.token import token_terms
-from symslr.evaluation.certified.monomial import LineToken, Monomial, TokenTerms, laplace_terms, merged
+from symslr.evaluation.certified.exponential import laplace_integral
+from symslr.evaluation.certified.normal_form import (
+    LineToken,
+    Monomial,
+    TokenTerms,
+    line_terms,
+    normal_forms,
+    token_terms,
+)
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.balls import centre
 from symslr.evaluation.numbers.elementary import elementary_ball
@@ -24,7 +30,7 @@ from symslr.expression.folded import Minimum
 from symslr.expression.value import Kind, Value
 
 if TYPE_CHECKING:
-    from symslr.evaluation.certified.analytic.form import Lines
+    from symslr.evaluation.certified.analytic.transform import Lines
 
 BITS_PER_DIGIT = log2(10)
 """In a decimal digit."""
@@ -52,18 +58,11 @@ def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, *, on_l
         CannotEvaluate: where no proof is available.
     """
     begin = perf_counter()
-    ways = (token_terms, _line_terms) if on_lines else (token_terms,)
+    ways = (token_terms, line_terms) if on_lines else (token_terms,)
     enclosure = _Certified(substitute(expr, values), ways).enclosure(digits)
     value, error = centred(enclosure, digits)
     correct = digits if error == 0 else correct_digits(value, error)
     return Value(value, error, Kind.CERTIFIED, correct, METHOD, perf_counter() - begin)
-
-
-def _line_terms(node: ScalarExpectation, variables: tuple[Expr, ...]) -> list[Monomial]:
-    """As ``analytic.form.line_terms``, which is loaded where it is asked for: exponential kernels, the usual ones, do without."""
-    from symslr.evaluation.certified.analytic.form import line_terms
-
-    return line_terms(node, variables)
 
 
 class Modulus(Function):
@@ -104,8 +103,8 @@ class _Certified:
 
     @cached_property
     def lines(self) -> Lines:
-        """Of all normal forms; loaded as ``_line_terms``."""
-        from symslr.evaluation.certified.analytic.form import Lines
+        """Of all normal forms; loaded where they are asked for, as exponential kernels, the usual ones, do without."""
+        from symslr.evaluation.certified.analytic.transform import Lines
 
         return Lines([term for terms in self.forms.values() for term in terms])
 
@@ -156,48 +155,6 @@ class _Certified:
                 integral = self.lines.integral if on_lines else laplace_integral
                 total += coefficient * integral(term, self.bits)
         return total
-
-
-def normal_forms(expr: Expr, ways: tuple[TokenTerms, ...]) -> dict[Expr, list[Monomial]]:
-    """The normal form of every integral and of every expectation outside of one.
-
-    An exponential kernel under a Gaussian law has a form whose sums are products of polynomials, the fastest; any other
-    analytic kernel is integrated on the line.
-    """
-    forms: dict[Expr, list[Monomial]] = {}
-    waiting = [expr]
-    while waiting:
-        node = waiting.pop()
-        if node in forms:
-            continue
-        if isinstance(node, (Integral, ScalarExpectation)):
-            forms[node] = _normal_form(node, ways)
-            waiting += [term.coefficient for term in forms[node]]
-        else:
-            waiting += node.args
-    return forms
-
-
-def _normal_form(node: Expr, ways: tuple[TokenTerms, ...]) -> list[Monomial]:
-    """By the first way of writing one-token expectations that serves; the refusal of the last where none does."""
-    for tokens in ways:
-        try:
-            if isinstance(node, ScalarExpectation):
-                return tokens(node, (Dummy("u"),))
-            variables = _laplace_variables(node)
-            of_all = Monomial(S.One, (S.Zero,) * len(variables), (S.Zero,) * len(variables))
-            return merged([of_all * term for term in laplace_terms(node.function, variables, tokens)])
-        except CannotEvaluate:
-            if tokens is ways[-1]:
-                raise
-    raise AssertionError("no way of writing one-token expectations was given")
-
-
-def _laplace_variables(expr: Expr) -> tuple[Expr, ...]:
-    limits = expr.limits
-    if len(limits) > 2 or any(len(limit) != 3 or limit[1:] != (0, oo) for limit in limits):
-        raise CannotEvaluate(f"certified: no proof is available for an integral over {limits}; expected (u, 0, oo)")
-    return tuple(limit[0] for limit in limits)
 
 
 def centred(enclosure: Any, digits: int) -> tuple[mpf, mpf]:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import atan, ceil, cos, factorial, floor, inf, lgamma, log, pi, sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from flint import arb, arb_poly
 
-from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.certified.normal_form import Monomial
 from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import ball, sign, whole_power
@@ -59,24 +59,6 @@ class Integrand:
         return cls(ball(power + 1), ball(offset), copies)
 
 
-class Ends(NamedTuple):
-    """Where the nodes of an integral begin and end.
-
-    Attributes:
-        low: i of the first node.
-        terms: how many Taylor terms stand for what lies before it.
-        high: i of the last node.
-        frozen: how many copies of every function are frozen there, for what lies beyond.
-        powers: of 1/K that bound each of the others.
-    """
-
-    low: int
-    terms: int
-    high: int
-    frozen: tuple[int, ...]
-    powers: tuple[float, ...]
-
-
 @dataclass(frozen=True)
 class Window:
     """Where an integral has its nodes.
@@ -92,8 +74,8 @@ class Window:
     beyond: Any
 
 
-class LogNodes(ABC):
-    """Abstract: the nodes v = ih of log u.
+class LogNodes:
+    """The nodes v = ih of log u.
 
     Attributes:
         step: h in floats.
@@ -102,9 +84,9 @@ class LogNodes(ABC):
     step: float
 
     @property
-    @abstractmethod
     def exact_step(self) -> Any:
         """h as a ball."""
+        return arb(self.step)
 
     def discretisation(self, integrand: Integrand) -> Any:
         """Theorem (outer strip): the sum over all nodes is off the integral by at most this, relative to it."""
@@ -115,8 +97,38 @@ class LogNodes(ABC):
         step = self.exact_step
         return (power * (low * step)).exp() / (power * step).expm1()
 
+    @staticmethod
+    def spared(terms: Array, logs: Sequence[Array], copies: Sequence[int], nats: float) -> float:
+        """Nats such that errors e^-nats in every M_j keep the integral to e^-nats of the argument.
 
-class OuterRule(LogNodes):
+        Args:
+            terms: the logarithm of the integrand, an estimate.
+            logs: that of every M_j at the same places.
+        """
+        inside = terms > np.max(terms) - nats - 5
+        spoiled = [(terms + log(n) - own)[inside] for n, own in zip(copies, logs) if n]
+        excess = np.logaddexp.reduce(np.concatenate(spoiled)) - np.logaddexp.reduce(terms, axis=None)
+        return nats + max(0.0, float(excess))
+
+
+class Octaves(LogNodes):
+    """Nodes with a step of log(2)/``per_octave``; after an octave e^{-uK} is squared.
+
+    Args:
+        power: sums of u^{k-1} times what falls, k up to this one, are off by about e^-goal of themselves.
+    """
+
+    def __init__(self, power: float, goal: float) -> None:
+        self.goal = goal
+        self.per_octave = ceil(log(2) / outer_step(power, goal))
+        self.step = log(2) / self.per_octave
+
+    @property
+    def exact_step(self) -> Any:
+        return arb.const_log2() / self.per_octave
+
+
+class OuterRule(LogNodes, ABC):
     """Abstract: some functions M_j on the nodes e^{ih}, and the integrals of their products.
 
     Attributes:
@@ -155,11 +167,7 @@ class OuterRule(LogNodes):
 
     def needed_nats(self, integrand: Integrand, nats: float) -> float:
         """Nats such that errors e^-nats in every M_j keep the integral to e^-nats of the argument."""
-        terms = self._log_terms(integrand)
-        inside = terms > np.max(terms) - nats - 5
-        spoiled = [(terms + log(n) - self.known_logs[j])[inside] for j, n in enumerate(integrand.copies) if n]
-        excess = np.logaddexp.reduce(np.concatenate(spoiled)) - np.logaddexp.reduce(terms)
-        return nats + max(0.0, float(excess))
+        return self.spared(self._log_terms(integrand), self.known_logs, integrand.copies, nats)
 
     def _log_terms(self, integrand: Integrand) -> Array:
         terms = float(integrand.k) * self.grid - float(integrand.offset) * np.exp(np.minimum(self.grid, 700.0))
@@ -174,9 +182,7 @@ class OuterRule(LogNodes):
         Raises:
             NotProved: where a tail is not bounded.
         """
-        ends = self.ends(integrand, nats)
-        self.fill(range(ends.low, ends.high + 1))
-        window = self.window(integrand, ends)
+        window = self.window(integrand, nats)
         step = self.exact_step
         total = window.beyond + sum(
             self.before(integrand.k + r, window.nodes[0]) * p for r, p in enumerate(window.start.polynomial.coeffs())
@@ -193,32 +199,22 @@ class OuterRule(LogNodes):
             value *= rise
         return step * total / (1 + arb(0, self.discretisation(integrand).upper()))
 
-    def ends(self, integrand: Integrand, nats: float) -> Ends:
-        """Those of an integral to about e^-nats.
+    def window(self, integrand: Integrand, nats: float) -> Window:
+        """The nodes of an integral to about e^-nats, at which the M_j are found, and what lies beyond them.
 
         Raises:
             NotProved: where the right tail is not bounded.
         """
         terms = self._log_terms(integrand)
         goal = float(np.logaddexp.reduce(terms)) + log(self.grid[1] - self.grid[0]) - nats
-        low, count = self._left_end(integrand, goal)
-        return Ends(low, count, *self._right_end(integrand, terms, goal))
-
-    def window(self, integrand: Integrand, ends: Ends) -> Window:
-        """The nodes, and what lies beyond them.
-
-        Raises:
-            NotProved: where the right tail is not bounded.
-        """
-        start, tail = self._start(integrand, ends.low, ends.terms), self._right_tail(integrand, *ends[2:])
-        beyond = start.rest * self.before(integrand.k, ends.low) + arb(0.5, 0.5) * tail
-        return Window(range(ends.low, ends.high + 1), start, beyond)
-
-    def _left_end(self, integrand: Integrand, goal: float) -> tuple[int, int]:
-        """The first node and how many Taylor terms the product of the M_j has before it."""
         zero = sum(n * self.log_moments[0][j] for j, n in enumerate(integrand.copies) if n)
         end, count = left_end(integrand, self.log_moments[: self.most_terms + 1], goal - max(zero, 0.0))
-        return floor(end / self.step), count
+        low = floor(end / self.step)
+        high, frozen, powers = self._right_end(integrand, terms, goal)
+        nodes = range(low, high + 1)
+        self.fill(nodes)
+        start, tail = self._start(integrand, low, count), self._right_tail(integrand, high, frozen, powers)
+        return Window(nodes, start, start.rest * self.before(integrand.k, low) + arb(0.5, 0.5) * tail)
 
     def _start(self, integrand: Integrand, low: int, count: int) -> Taylor:
         """e^{-ou} prod M_j(u)^n_j on 0 <= u <= e^{low h}."""
@@ -228,7 +224,7 @@ class OuterRule(LogNodes):
     def _right_end(
         self, integrand: Integrand, terms: Array, goal: float
     ) -> tuple[int, tuple[int, ...], tuple[float, ...]]:
-        """The last node, the copies that are frozen there and the powers."""
+        """The last node, how many copies of every function are frozen there, and the powers of 1/K that bound the others."""
         frozen = tuple(0 if n <= FEW_COPIES else n // 2 for n in integrand.copies)
 
         def falls(index: int) -> bool:
@@ -260,8 +256,6 @@ class OuterRule(LogNodes):
         """sum_{m >= 1} G(v_high + mh): frozen copies fall, of the others M(u) <= (p/(e u))^p E K^-p."""
         step = self.exact_step
         v = high * step
-        if any(frozen):
-            self.fill(range(high, high + 1))
         rate = integrand.offset * v.exp()
         bound = (integrand.k * v - rate).exp()
         for j, n in enumerate(integrand.copies):
@@ -324,11 +318,20 @@ def _model(coefficients: Sequence[Any], error: Any, radius: Any) -> Taylor:
 
 def outer_step(k: float, nats: float) -> float:
     """About the largest step h for which the outer strip bound 2 cos(d)^-k / (e^{2 pi d/h} - 1) is below e^-nats."""
-    left, right = 1e-6, 10.0
-    while right / left > 1.001:
-        h = sqrt(left * right)
+
+    def gain(h: float) -> float:
         d = outer_strip(k, h)
-        left, right = (h, right) if 2 * pi * d / h + k * log(cos(d)) - log(2) > nats else (left, h)
+        return 2 * pi * d / h + k * log(cos(d)) - log(2)
+
+    return largest_step(gain, nats, 1e-6)
+
+
+def largest_step(gain: Callable[[float], float], nats: float, least: float) -> float:
+    """The largest step between ``least`` and 10 for which a gain that falls with the step is above ``nats``, to 1 part in 1000."""
+    left, right = least, 10.0
+    while right / left > 1.001:
+        step = sqrt(left * right)
+        left, right = (step, right) if gain(step) > nats else (left, step)
     return left
 
 

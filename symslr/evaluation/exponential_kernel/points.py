@@ -13,7 +13,7 @@ from sympy import Dummy, Expr, default_sort_key, degree, erf, erfc, oo
 from symslr.evaluation.laplace.code import LARGE_POWER, Constants, LaplaceCode, log_near_one
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.laplace.table import TINY
-from symslr.evaluation.numbers.wright_omega import wright_omega
+from symslr.evaluation.numbers.compiled import wright_omega
 from symslr.expression.special import NormalCdf
 
 NODES = 96

@@ -183,7 +183,12 @@ class TokenSums(Sums):
     def table(self, outer: Outer, inner: int, rules: int = 1) -> TokenTable:
         if isinstance(self.arithmetic, Float64) and len(outer.v[0]) * inner * FINER * self.order > LARGEST:
             raise TooDear("the table of running integrals is too large: the kernel is too steep")
-        return TokenTable(self, outer, inner, rules)
+        counts = [ceil(inner * FINER), inner] if rules > 1 else [ceil(inner * FINER)]
+        panels = [self.panels(self.arithmetic, count, self.order) for count in counts]
+        found = [self.integrand(self.arithmetic, outer.v[0], own, self.p) for own in panels]
+        rows = [values for values, _ in found]
+        rows += rows[1:] * (rules - 2)  # from two rules no power of their difference is claimed
+        return TokenTable((np.array(rows) * outer.density)[None], found[0][1])
 
     def rounding(self, table: TokenTable) -> list[float]:
         return [table.rounding]
@@ -210,9 +215,8 @@ class TokenSums(Sums):
         else:
             product = arb_mat([list(row) for row in blocks]) * arb_mat([list(row) for row in inside.T])
             within = array(product.entries()).reshape(blocks.shape) * half
-        whole = np.sum(values * panels.weights, axis=1) if panels.count == 1 else None
         sums = np.sum((values * panels.weights).reshape(len(values), panels.count, order), axis=2)
-        before = np.cumsum(sums, axis=1) - sums if whole is None else sums * 0
+        before = np.cumsum(sums, axis=1) - sums if panels.count > 1 else sums * 0
         return (within.reshape(len(values), panels.count, order) + before[:, :, None]).reshape(values.shape)
 
     def integrand(self, arithmetic: Arithmetic, v: Any, panels: Panels, p: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -331,19 +335,12 @@ class TokenSums(Sums):
         return SinhMap.over((window[0], end), [end])
 
 
+@dataclass(frozen=True)
 class TokenTable:
     """The integrand at outer nodes, with the tokens on panels; ``rounding`` is its relative rounding error in floats."""
 
-    def __init__(self, sums: TokenSums, outer: Outer, count: int, rules: int) -> None:
-        def integrand(panels: int) -> tuple[Any, Any]:
-            own = sums.panels(sums.arithmetic, panels, sums.order)
-            return sums.integrand(sums.arithmetic, outer.v[0], own, sums.p)
-
-        fine, self.rounding = integrand(ceil(count * FINER))
-        found = [fine]
-        if rules > 1:  # from two rules no power of their difference is claimed
-            found += [integrand(count)[0]] * (rules - 1)
-        self.values = (np.array(found) * outer.density)[None]
+    values: Any
+    rounding: Any
 
 
 @lru_cache(maxsize=32)

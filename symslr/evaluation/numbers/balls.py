@@ -184,11 +184,6 @@ def radius(number: Any) -> Any:
     return centre(number.rad())
 
 
-def size(number: Any) -> Any:
-    """An upper bound of the number's absolute value, as an mpmath number."""
-    return centre(number.abs_upper())
-
-
 class _Printer(MpmathPrinter):
     """Names without a module, found in the table below; powers by name: Arb's own is undefined on a ball around 0."""
 

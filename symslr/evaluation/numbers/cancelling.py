@@ -6,6 +6,7 @@ a time, at as many bits as it takes. Not where two of its variables are arrays: 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, cached_property
 from itertools import count
 from typing import Any
@@ -106,9 +107,7 @@ class Sum:
             size = sum(map(np.abs, terms)) if isinstance(self.expr, Add) else 1.0
             lost = ~(np.abs(found) >= KEPT * size)
         if is_curve and lost.any():
-            numbers, which = self._again(lost, at)
-            again = np.array([np.nan if number is None else float(number) for number in numbers])[which]
-            found[lost] = np.where(np.isnan(again), found[lost], again)
+            self._put_again([found], lost, at, lambda number: (float(number),))
         return found.reshape(shape)[()]
 
     def sign_and_log(self, *at: Any) -> tuple[Any, Any]:
@@ -121,17 +120,12 @@ class Sum:
             sign, found = np.sign(total), top + np.log(np.abs(total))
             lost = ~(np.abs(total) >= KEPT)
         if is_curve and lost.any():
-            numbers, which = self._again(lost, at)
-            pairs = [(np.nan, np.nan) if number is None else _sign_and_log(number) for number in numbers]
-            again = np.array(pairs)[which]
-            known = ~np.isnan(again[:, 0])
-            sign[lost] = np.where(known, again[:, 0], sign[lost])
-            found[lost] = np.where(known, again[:, 1], found[lost])
+            self._put_again([sign, found], lost, at, _sign_and_log)
         return sign.reshape(shape)[()], found.reshape(shape)[()]
 
     @one_at_a_time
-    def _again(self, lost: Any, at: Any) -> tuple[list[Any], Any]:
-        """(balls, or None where balls do not know, at the distinct places that were lost; which of them is at each).
+    def _put_again(self, arrays: list[Any], lost: Any, at: Any, told: Callable[[Any], tuple[float, ...]]) -> None:
+        """Put what is told of the sum's ball, a number for each of the arrays, where it was lost and balls know it.
 
         Each ball is right to all digits of a float64. One symbol varies at most, so its numbers tell the places apart.
         """
@@ -144,8 +138,12 @@ class Sum:
         for place in zip(*(own[first].tolist() for own in columns)):
             if place not in self._found:
                 self._found[place] = self._in_balls(place)
-            numbers.append(self._found[place])
-        return numbers, which
+            number = self._found[place]
+            numbers.append((np.nan,) * len(arrays) if number is None else told(number))
+        again = np.array(numbers)[which]
+        known = ~np.isnan(again[:, 0])
+        for array, new in zip(arrays, again.T):
+            array[lost] = np.where(known, new, array[lost])
 
     def _in_balls(self, numbers: tuple[float, ...]) -> Any:
         """The sum at one place, or None where balls do not know it; begun a step below where the last one was found."""

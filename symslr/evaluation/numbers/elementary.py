@@ -146,8 +146,8 @@ def whole_power(base: Any, n: int) -> Any:
     return base**n
 
 
-def by_squaring(base: Any, n: int, one: Any) -> Any:
-    """base^n for n >= 0, of anything that multiplies."""
+def by_squaring(base: Any, n: int, one: Any = None) -> Any:
+    """base^n for n >= 0, of anything that multiplies; ``one`` where n may be 0."""
     result, square = None, base
     while n:
         if n % 2:

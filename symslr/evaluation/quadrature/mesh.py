@@ -14,7 +14,7 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
-from symslr.evaluation.numbers.wright_omega import wright_omega
+from symslr.evaluation.numbers.compiled import wright_omega
 
 MOST_STEPS = 2_000_000
 """Of one mesh: more are a sign that the window is that of something else."""

@@ -18,7 +18,7 @@ from sympy import Add, Expr, Mul, Poly, S, Symbol, exp
 from sympy import atan as atan_
 from sympy import log as log_
 
-from symslr.evaluation.certified.analytic.proof import Arithmetic, enclosed
+from symslr.evaluation.certified.analytic.arithmetic import Arithmetic, enclosed
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import ball
 from symslr.expression.special import NormalCdf
@@ -299,19 +299,13 @@ class HalfLine(Arithmetic):
         return _values(_interval(min(e.a for e in ends), max(e.b for e in ends)), base.is_never_zero)
 
     def function(self, at: Values, name: str) -> Values:
-        low, high = at.interval.a, at.interval.b
+        if name == "log" and not at.is_positive:
+            raise NotProved("certified: a branch point of a logarithm cannot be excluded")
+        if name in INCREASING:
+            low, high = (INCREASING[name](end) for end in (at.interval.a, at.interval.b))
+            return _values(_interval(low.a, high.b), name == "NormalCdf" or (name == "atan" and at.is_never_zero))
         if name == "exp":
             return _values(iv.exp(at.interval), True)
-        if name == "log":
-            if not at.is_positive:
-                raise NotProved("certified: a branch point of a logarithm cannot be excluded")
-            return _values(_interval(_logarithm(low).a, _logarithm(high).b))
-        if name == "erf":  # 1 - e^{-w^2} <= erf(w) <= 1 for w >= 0; it is odd and increases
-            return _values(_interval(_erf(low).a, _erf(high).b))
-        if name == "atan":  # it increases
-            return _values(_interval(_atan(low).a, _atan(high).b), at.is_never_zero)
-        if name == "NormalCdf":  # at most e^{-y^2/2}/2 for y <= 0; it increases
-            return _values(_interval(_normal_cdf(low).a, _normal_cdf(high).b), True)
         return _values(iv.sin(at.interval) if name == "sin" else iv.cos(at.interval))
 
 
@@ -330,6 +324,7 @@ def _logarithm(end: Any) -> Any:
 
 
 def _erf(end: Any) -> Any:
+    """1 - e^{-w^2} <= erf(w) <= 1 for w >= 0, and it is odd."""
     size = _interval((1 - iv.exp(-(end**2))).a, 1)
     return size if end >= 0 else -size
 
@@ -340,8 +335,12 @@ def _atan(end: Any) -> Any:
 
 
 def _normal_cdf(end: Any) -> Any:
+    """At most e^{-y^2/2}/2 for y <= 0."""
     rest = iv.exp(-(end**2) / 2) / 2
     return _interval(0, rest.b) if end <= 0 else _interval((1 - rest).a, 1)
 
+
+INCREASING = {"log": _logarithm, "erf": _erf, "atan": _atan, "NormalCdf": _normal_cdf}
+"""Functions that are bounded at both ends of an interval."""
 
 HALF_LINE = HalfLine()

@@ -8,17 +8,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from math import ceil, floor, inf, log, log2
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from flint import acb, arb, arb_mat, ctx
 from sympy import Expr, Symbol
 
-from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
+from symslr.evaluation.certified.analytic.arithmetic import CELLS, PROOF_BITS, all_enclosed, rectangle
 from symslr.evaluation.certified.analytic.growth import Exponent, GrowthBounds
-from symslr.evaluation.certified.analytic.proof import PROOF_BITS, all_enclosed
 from symslr.evaluation.certified.analytic.strip import EDGES, WIDEST, Family, Strips, check_nonnegative
 from symslr.evaluation.certified.outer import MOST_TERMS, Array
 from symslr.evaluation.errors import NotProved, TooManyDigits
@@ -28,6 +27,9 @@ FINE = 1 / 8
 
 REACHES = (8.0, 16.0, 32.0, 64.0, 128.0)
 """Moments are bounded by cells up to |x| = REACHES[0] and by the growth beyond; by cells further where that does not converge."""
+
+POWERS = tuple(2.0 ** (i / 4) for i in range(-20, 53))
+"""The moments that are tried in the right tail."""
 
 NEAREST = 24
 """Rules end at this edge of a strip's cells, 3.4, or further out."""
@@ -47,6 +49,26 @@ SPARE_NATS = 5.0
 
 ROUNDING = 1e-12
 """Relative; above the rounding of a float sum of the logarithms of a few thousand positive terms."""
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def kept(method: Method) -> Method:
+    """A method of a ``Line`` whose results and refusals are kept: moments of its factors are asked for at many powers."""
+
+    def found(line: Line, *arguments: Any) -> Any:
+        key = (method.__name__, *arguments)
+        if key not in line.known:
+            try:
+                line.known[key] = method(line, *arguments)
+            except NotProved as reason:
+                line.known[key] = reason
+        if isinstance(line.known[key], NotProved):
+            raise line.known[key].with_traceback(None)
+        return line.known[key]
+
+    return cast(Method, wraps(method)(found))
 
 
 class Line:
@@ -69,30 +91,16 @@ class Line:
             for function in (*kernels, *self.factors) if self.has_kernel else ():
                 check_nonnegative(variable, function)
         self.strips = Strips(variable, tuple(k for own in self.families for k in own.members), self.factors)
-        self._known: dict[tuple[Any, ...], Any] = {}
+        self.known: dict[tuple[Any, ...], Any] = {}
 
-    def _once(self, compute: Callable[..., Any], *arguments: Any) -> Any:
-        """What a method returns or refuses, kept: a line is asked for the moments of its factors at many powers."""
-        key = (compute.__name__, *arguments)
-        if key not in self._known:
-            try:
-                self._known[key] = compute(*arguments)
-            except NotProved as reason:
-                self._known[key] = reason
-        if isinstance(self._known[key], NotProved):
-            raise self._known[key].with_traceback(None)
-        return self._known[key]
-
+    @kept
     def log_moment(self, j: int, p: float, axis: int = 0) -> float:
         """log of a bound of int F_j K^-p dx, K of one axis; oo where none is found within the last of ``REACHES``."""
-        return float(self._once(self._log_moment, j, p, axis))
-
-    def _log_moment(self, j: int, p: float, axis: int) -> float:
         for reach in REACHES:
             try:
                 with ctx.workprec(PROOF_BITS):
-                    tails = [(f + k.times(p)).tail(reach) for f, k in self._once(self._falls, j, axis, reach)]
-                    terms = self._once(self._factor_log, j, reach) - p * self._once(self._kernel_log, axis, reach)
+                    tails = [(f + k.times(p)).tail(reach) for f, k in self._falls(j, axis, reach)]
+                    terms = self._factor_log(j, reach) - p * self._kernel_log(axis, reach)
             except NotProved:
                 continue
             top = float(terms.max())
@@ -102,14 +110,26 @@ class Line:
             return total + ROUNDING * (abs(total) + abs(top) + len(terms))
         return inf
 
+    def best_power(self, j: int, v: float, axis: int = 0) -> tuple[float, float]:
+        """(p, log of (p/(e u))^p int F_j K^-p dx) at u = e^v for the best p of ``POWERS``: the logarithm is convex in p."""
+
+        def size(i: int) -> float:
+            return POWERS[i] * (log(POWERS[i]) - 1 - v) + self.log_moment(j, POWERS[i], axis)
+
+        i = bisect_left(range(len(POWERS) - 1), True, key=lambda i: not size(i + 1) < size(i))
+        return POWERS[i], size(i)
+
+    @kept
     def _falls(self, j: int, axis: int, reach: float) -> list[tuple[Exponent, Exponent]]:
         """Bounds of F_j and of 1/K beyond the reach, on the left and on the right."""
-        sides = (self._once(self._growth, side, reach) for side in (-1, 1))
+        sides = (self._growth(side, reach) for side in (-1, 1))
         return [(side.modulus(self.factors[j]), self.families[axis].inverse(side)) for side in sides]
 
+    @kept
     def _growth(self, side: int, start: float) -> GrowthBounds:
         return GrowthBounds(self.variable, start, side)
 
+    @kept
     def _factor_log(self, j: int, reach: float) -> Array:
         """log of the largest F_j on each cell.
 
@@ -121,6 +141,7 @@ class Line:
             raise NotProved(f"certified: no bound was found for {self.factors[j]}")
         return np.array([_above(float(top.log().upper())) if top > 0 else -inf for top in tops])
 
+    @kept
     def _kernel_log(self, axis: int, reach: float) -> Array:
         """log of the smallest K on each cell.
 
@@ -139,8 +160,9 @@ class Line:
     def _cells(self, reach: float) -> list[Any]:
         """Enclosures of the members of every kernel and of all factors on the cells up to the reach."""
         count = round(reach / FINE)
-        return [self._once(self._cell, i) for i in range(-count, count)]
+        return [self._cell(i) for i in range(-count, count)]
 
+    @kept
     def _cell(self, i: int) -> tuple[list[list[Any]], list[Any]]:
         functions = (*(k for own in self.families for k in own.members), *self.factors)
         found = iter(all_enclosed(functions, self.variable, rectangle(i * FINE, (i + 1) * FINE, 0.0, 0.0), CELLS))
@@ -150,14 +172,12 @@ class Line:
         """Enclosures of the kernels and of all factors on a complex region."""
         return all_enclosed((*self.kernels, *self.factors), self.variable, region, CELLS)
 
+    @kept
     def tails(self, side: int, at: float) -> list[Any]:
         """Bounds of what lies beyond ``at`` on one side, for each factor."""
-        found: list[Any] = self._once(self._tails, side, at)
-        return found
 
-    def _tails(self, side: int, at: float) -> list[Any]:
         def beyond(start: float) -> list[Any]:
-            growth = self._once(self._growth, side, start)
+            growth = self._growth(side, start)
             with ctx.workprec(PROOF_BITS):
                 return [growth.modulus(factor).tail(at) for factor in self.factors]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import pairwise, product
 from math import ceil, floor, log, prod
@@ -19,9 +19,17 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat
 
-from symslr.evaluation.certified.analytic.integral import Octaves, best_power
 from symslr.evaluation.certified.analytic.line import SPARE_NATS, Line, LineRule
-from symslr.evaluation.certified.outer import FEW_COPIES, LEAST_FALL, MOST_TERMS, Array, Integrand, beginning, left_end
+from symslr.evaluation.certified.outer import (
+    FEW_COPIES,
+    LEAST_FALL,
+    MOST_TERMS,
+    Array,
+    Integrand,
+    Octaves,
+    beginning,
+    left_end,
+)
 from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.errors import NotProved, TooManyDigits
 from symslr.evaluation.numbers.balls import exponentials, to_one_unit
@@ -123,11 +131,7 @@ class PlaneTransform(Octaves):
 
     def needed_nats(self, pair: Pair, nats: float) -> float:
         """Nats such that errors e^-nats in every M_j keep the integral to e^-nats of the argument."""
-        terms = self._log_terms(pair)
-        inside = terms > np.max(terms) - nats - 5
-        spoiled = [(terms + log(n) - logs)[inside] for n, logs in zip(pair[0].copies, self.logs) if n]
-        excess = np.logaddexp.reduce(np.concatenate(spoiled)) - np.logaddexp.reduce(terms, axis=None)
-        return nats + max(0.0, float(excess))
+        return self.spared(self._log_terms(pair), self.logs, pair[0].copies, nats)
 
     def integral(self, pair: Pair, nats: float) -> Any:
         """The enclosure.
@@ -264,16 +268,16 @@ class PlaneTransform(Octaves):
             last, tail = self._right_end(pair, axis, int(np.argmax(terms.max(axis=1 - axis))), goal)
             beyond += arb(0.5, 0.5) * tail
             found.append(End(floor(left / self.step), count, last))
-        at_zero = [m for m, n in zip(self.rule.at(arb(0)), own.copies) if n]
-        size = sum(n * float(m.log()) for m, n in zip(at_zero, filter(None, own.copies)))
+        at_zero = [(m, n) for m, n in zip(self.rule.at(arb(0)), pair[0].copies) if n]
+        size = sum(n * float(m.log()) for m, n in at_zero)
         u, t = found
         # before it, and before the first u, so little is left that all factors may be as at u = t = 0
         further = floor((goal - size - float(pair[0].k) * u.first * self.step) / float(pair[1].k) / self.step)
         further = min(further, t.first)
         corner = self.before(pair[0].k, u.first) * self.before(pair[1].k, further)
-        for m, n in zip(at_zero, filter(None, own.copies)):
+        for m, n in at_zero:
             corner *= whole_power(m, n)
-        ends = End(u.first, u.terms, u.last, u.first), End(t.first, t.terms, t.last, further)
+        ends = replace(u, further=u.first), replace(t, further=further)
         return ends, beyond + arb(0.5, 0.5) * corner.upper(), goal
 
     def _right_end(self, pair: Pair, axis: int, peak: int, goal: float) -> tuple[int, Any]:
@@ -314,7 +318,7 @@ class PlaneTransform(Octaves):
             if not n:
                 continue
             frozen = 0 if n <= FEW_COPIES else n // 2
-            power = best_power(self.line, j, v - log(share), axis)[0]
+            power = self.line.best_power(j, v - log(share), axis)[0]
             p, m = arb(power), part * (n - frozen)
             log_bound += m * (p * p.log() - p - p * (v - part.log()) + arb(self.line.log_moment(j, power, axis)))
             if frozen:

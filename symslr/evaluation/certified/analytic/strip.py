@@ -15,9 +15,8 @@ import numpy as np
 from flint import arb, ctx
 from sympy import Expr, Symbol, exp
 
-from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
+from symslr.evaluation.certified.analytic.arithmetic import CELLS, PROOF_BITS, all_enclosed, enclosed, rectangle
 from symslr.evaluation.certified.analytic.growth import ROUNDING, Exponent, GrowthBounds
-from symslr.evaluation.certified.analytic.proof import PROOF_BITS, all_enclosed, enclosed
 from symslr.evaluation.certified.outer import Array
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import Between

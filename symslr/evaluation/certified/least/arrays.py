@@ -153,53 +153,53 @@ def _above(number: Any) -> float:
 
 
 @dataclass(frozen=True)
-class ArraySeries:
-    """A power series, cut after ``length`` terms; further coefficients are zero."""
+class PowerSeries:
+    """A power series, cut after ``length`` terms; further coefficients are zero. They are of any kind that adds and multiplies."""
 
     coefficients: list[Any]
     length: int
 
-    def __add__(self, other: ArraySeries) -> ArraySeries:
+    def __add__(self, other: PowerSeries) -> PowerSeries:
         more, less = sorted((self.coefficients, other.coefficients), key=len, reverse=True)
-        return ArraySeries([own + less[k] if k < len(less) else own for k, own in enumerate(more)], self.length)
+        return PowerSeries([own + less[k] if k < len(less) else own for k, own in enumerate(more)], self.length)
 
-    def __mul__(self, other: ArraySeries) -> ArraySeries:
+    def __mul__(self, other: PowerSeries) -> PowerSeries:
         return self._cauchy(other, mul)
 
-    def __matmul__(self, other: ArraySeries) -> ArraySeries:
+    def __matmul__(self, other: PowerSeries) -> PowerSeries:
         return self._cauchy(other, matmul)
 
-    def _cauchy(self, other: ArraySeries, operation: Callable[[Any, Any], Any]) -> ArraySeries:
+    def _cauchy(self, other: PowerSeries, operation: Callable[[Any, Any], Any]) -> PowerSeries:
         left, right, found = self.coefficients, other.coefficients, []
         for k in range(min(self.length, len(left) + len(right) - 1)):
             places = range(max(0, k + 1 - len(right)), min(k + 1, len(left)))
             found.append(reduce(add, [operation(left[m], right[k - m]) for m in places]))
-        return ArraySeries(found, self.length)
+        return PowerSeries(found, self.length)
 
-    def of_each(self, operation: Callable[[Any], Any]) -> ArraySeries:
+    def of_each(self, operation: Callable[[Any], Any]) -> PowerSeries:
         """Of every coefficient."""
-        return ArraySeries([operation(own) for own in self.coefficients], self.length)
+        return PowerSeries([operation(own) for own in self.coefficients], self.length)
 
-    def to_one_unit(self) -> ArraySeries:
+    def to_one_unit(self) -> PowerSeries:
         return self.of_each(lambda own: own.to_one_unit())
 
-    def transposed(self) -> ArraySeries:
+    def transposed(self) -> PowerSeries:
         return self.of_each(lambda own: own.transposed())
 
-    def scaled(self, p: int, q: int) -> ArraySeries:
+    def scaled(self, p: int, q: int) -> PowerSeries:
         """Times p/q."""
         return self.of_each(lambda own: own.scaled(p, q))
 
-    def widened(self, error: Any) -> ArraySeries:
+    def widened(self, error: Any) -> PowerSeries:
         """With an error of the function, a number wherever its argument is."""
         first, *others = self.coefficients
-        return ArraySeries([first.widened(error), *others], self.length)
+        return PowerSeries([first.widened(error), *others], self.length)
 
-    def exponential(self, value: Any) -> ArraySeries:
+    def exponential(self, value: Any) -> PowerSeries:
         """exp(series) where ``value`` is that of its first coefficient, which is not looked at."""
         found, length = [value], self.length if len(self.coefficients) > 1 else 1
         for k in range(1, length):
             places = range(1, min(k + 1, len(self.coefficients)))
             parts = [(self.coefficients[m] * found[k - m]).scaled(m, k) for m in places]
             found.append(reduce(add, parts))
-        return ArraySeries(found, self.length)
+        return PowerSeries(found, self.length)

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from math import factorial, log
-from operator import add
 from typing import Any
 
 import numpy as np
 from flint import arb, arb_mat, arb_poly, arb_series, ctx
 from sympy import Expr
 
-from symslr.evaluation.certified.analytic.form import line_bits
-from symslr.evaluation.certified.analytic.integral import BLOCK, Transform
+from symslr.evaluation.certified.analytic.arithmetic import Series, all_enclosed, series_power, terms
 from symslr.evaluation.certified.analytic.line import Line, Seen, nonnegative, sizes
-from symslr.evaluation.certified.analytic.proof import all_enclosed
-from symslr.evaluation.certified.least.series import Series, series_power, terms
+from symslr.evaluation.certified.analytic.transform import BLOCK, Transform, line_bits
+from symslr.evaluation.certified.least.arrays import PowerSeries
 from symslr.evaluation.certified.outer import Integrand, Window
 from symslr.evaluation.certified.taylor import Jet
 from symslr.evaluation.errors import NotProved
@@ -71,6 +69,10 @@ class MovingTransform(Transform):
         rest += arb(0, around.upper())
         return sums.model([step * own for own in sums.joined(thin, near, wide)], rest)
 
+    def fill(self, nodes: range) -> None:
+        """At the last node alone, where copies of the M_j are frozen: a model takes no other values at single nodes."""
+        super().fill(nodes[-1:])
+
     def sums(self, at: Any, length: int, is_sharp: bool) -> FiniteSums:
         """As series in the scale, begun at a number or a whole interval."""
         return FiniteSums(self, at, length, is_sharp)
@@ -115,7 +117,7 @@ class MovingTransform(Transform):
     @cached_property
     def windows(self) -> dict[Integrand, Window]:
         """For every integrand the nodes of its sum, and what lies beyond."""
-        return {integrand: self.window(integrand, self.ends(integrand, self.goal)) for integrand in self.integrands}
+        return {integrand: self.window(integrand, self.goal) for integrand in self.integrands}
 
     @cached_property
     def weights(self) -> dict[Integrand, list[Any]]:
@@ -255,10 +257,10 @@ class FiniteSums:
         """The coefficients of 1, u, ..., u^{count - 1} in e^{-ou} prod_j M_j^{n_j}, as series."""
         offset = [arb_series([(-integrand.offset) ** r / factorial(r)]) for r in range(count)]
         with terms(self.length):
-            product = Powers(offset)
+            product = PowerSeries(offset, count)
             for j, n in enumerate(integrand.copies):
                 if n:
-                    product = product * by_squaring(Powers(self.taylor[j][:count]), n, product)
+                    product = product * by_squaring(PowerSeries(self.taylor[j][:count], count), n)
         return product.coefficients
 
     @cached_property
@@ -298,17 +300,6 @@ class FiniteSums:
                     place += 1
             found.append(arb_series(coefficients, self.length))
         return found
-
-
-@dataclass(frozen=True)
-class Powers:
-    """A polynomial in u with series as coefficients, cut where it is multiplied."""
-
-    coefficients: list[Any]
-
-    def __mul__(self, other: Powers) -> Powers:
-        left, right = self.coefficients, other.coefficients
-        return Powers([reduce(add, [left[i] * right[r - i] for i in range(r + 1)]) for r in range(len(left))])
 
 
 class Sums:

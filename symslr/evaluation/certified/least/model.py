@@ -11,12 +11,12 @@ from typing import Any
 from flint import arb, arb_poly, ctx
 from sympy import Add, Basic, Expr, Integral, Mul, Pow, S, Symbol, exp
 
-from symslr.evaluation.certified.analytic.form import Lines, X, line_bits, line_terms
-from symslr.evaluation.certified.analytic.proof import PROOF_BITS
-from symslr.evaluation.certified.backend import Modulus, normal_forms, substitute
+from symslr.evaluation.certified.analytic.arithmetic import PROOF_BITS
+from symslr.evaluation.certified.analytic.transform import Lines, line_bits
+from symslr.evaluation.certified.backend import Modulus, substitute
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.least.plane import MovingPlane
-from symslr.evaluation.certified.monomial import LineToken, Monomial
+from symslr.evaluation.certified.normal_form import LineToken, Monomial, X, line_terms, normal_forms
 from symslr.evaluation.certified.outer import Integrand
 from symslr.evaluation.certified.taylor import Jet, Taylor
 from symslr.evaluation.errors import NotProved, TooManyDigits
@@ -135,7 +135,8 @@ class Moving:
         nats += self.spare
         key = kernels, nats
         if key not in self.transforms:
-            integrands = [own for at, own in map(self.integrand, self.under_integrals) if at == kernels]
+            terms = (term for term in self.under_integrals if self.lines.kernels(term) == kernels)
+            integrands = list(map(self.lines.integrand, terms))
             for _ in range(ATTEMPTS):
                 needed = nats + self.lost[kernels]
                 with ctx.workprec(_bits(needed)):
@@ -150,12 +151,6 @@ class Moving:
                 raise TooManyDigits("certified: the sums do not reach the digits: extreme parameters")
             self.transforms[key] = made
         return self.transforms[key]
-
-    def integrand(self, term: Monomial) -> tuple[tuple[Expr, ...], Any]:
-        """A term under a Laplace integral: its kernels, and what stands there, along every variable where there are two."""
-        kernels, copies = self.lines.copies(term.tokens)
-        along = tuple(Integrand.of(term, copies, axis) for axis in range(len(kernels)))
-        return kernels, along[0] if len(along) == 1 else along
 
 
 class _Model:
@@ -205,7 +200,7 @@ class _Model:
         return result
 
     def _integral(self, term: Monomial) -> Taylor:
-        kernels, integrand = self.moving.integrand(term)
+        kernels, integrand = self.moving.lines.kernels(term), self.moving.lines.integrand(term)
         if (kernels, integrand) not in self.integrals:
             transform, sums = self._sums(kernels)
             self.integrals[kernels, integrand] = transform.model(integrand, sums)

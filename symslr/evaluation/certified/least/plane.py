@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_series, ctx
 
-from symslr.evaluation.certified.analytic.form import line_bits
+from symslr.evaluation.certified.analytic.arithmetic import Series, all_enclosed, terms
 from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.plane import PLANNED, Block, Layout, Pair, Piece, PlaneTransform
-from symslr.evaluation.certified.analytic.proof import all_enclosed
-from symslr.evaluation.certified.least.arrays import ArbBalls, ArraySeries, FloatBalls
-from symslr.evaluation.certified.least.integrals import Powers, Sums
-from symslr.evaluation.certified.least.series import Series, terms
+from symslr.evaluation.certified.analytic.transform import line_bits
+from symslr.evaluation.certified.least.arrays import ArbBalls, FloatBalls, PowerSeries
+from symslr.evaluation.certified.least.integrals import Sums
 from symslr.evaluation.certified.taylor import Jet
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import Between, by_squaring
@@ -124,12 +123,12 @@ class PlaneSums:
             ]
             self.firsts = [[row[axis][0] for row in rows] for axis in range(2)]
             self.weights = [self._series([row[2 + j] * step for row in rows], length) for j in range(len(line.factors))]
-        self.known: dict[tuple[int, int, int], ArraySeries] = {}
+        self.known: dict[tuple[int, int, int], PowerSeries] = {}
         self.integrals: dict[Pair, list[Any]] = {}
 
-    def _series(self, tokens: list[Any], count: int) -> ArraySeries:
+    def _series(self, tokens: list[Any], count: int) -> PowerSeries:
         """Rows of one value for every token, a row for every coefficient."""
-        return ArraySeries([self.arrays.of([[own[k] for own in tokens]]) for k in range(count)], self.length)
+        return PowerSeries([self.arrays.of([[own[k] for own in tokens]]) for k in range(count)], self.length)
 
     def integral(self, pair: Pair) -> list[Any]:
         """The coefficients of the integral, which hold whatever the errors are at one scale; kept."""
@@ -147,7 +146,7 @@ class PlaneSums:
                 total = [sum(both, arb(0)) for both in zip_longest(total, part.coefficients, fillvalue=arb(0))]
             return [own * transform.spacing(pair) for own in total]
 
-    def _loads(self, axis: int, block: Block) -> ArraySeries:
+    def _loads(self, axis: int, block: Block) -> PowerSeries:
         """e^{-uK} at the nodes of a block: a row for every node, a column for every token."""
         key = axis, block.first, len(block.weights)
         if key not in self.known:
@@ -155,11 +154,11 @@ class PlaneSums:
             nodes = [
                 [-(i * self.transform.exact_step).exp()] for i in range(block.first, block.first + len(block.weights))
             ]
-            exponents = ArraySeries([self.arrays.of(nodes)], self.length) * self.kernels[axis]
+            exponents = PowerSeries([self.arrays.of(nodes)], self.length) * self.kernels[axis]
             self.known[key] = exponents.exponential(self.arrays.loads(self.firsts[axis], *place))
         return self.known[key]
 
-    def _block(self, pair: Pair, piece: Piece) -> ArraySeries:
+    def _block(self, pair: Pair, piece: Piece) -> PowerSeries:
         """The sum over the product of the nodes of two blocks."""
         one, other = (self._loads(axis, block) for axis, block in enumerate(piece.blocks))
         product: Any = None
@@ -168,7 +167,7 @@ class PlaneSums:
                 weights, left, right = (_columns(own, near) for own in (self.weights[j], one, other))
                 error = self.transform.rule.errors[j] + left_out.abs_upper()
                 moments = (left * weights).to_one_unit() @ right.to_one_unit().transposed()
-                moments = by_squaring(moments.widened(error), n, None)
+                moments = by_squaring(moments.widened(error), n)
                 product = moments if product is None else product * moments
         before, after = (
             self.arrays.of([piece.blocks[0].weights]),
@@ -176,38 +175,38 @@ class PlaneSums:
         )
         return product.of_each(lambda own: (before @ own @ after).single())
 
-    def _before(self, pair: Pair, layout: Layout, piece: Piece) -> ArraySeries:
+    def _before(self, pair: Pair, layout: Layout, piece: Piece) -> PowerSeries:
         """That of the polynomials over the nodes before the first, at the nodes of the other variable."""
         axis, block = piece.axis or 0, piece.blocks[0]
         count, loads = layout.ends[axis].terms, self._loads(1 - axis, block)
         if not count:
-            return ArraySeries([arb(0)], self.length)
+            return PowerSeries([arb(0)], self.length)
         unit = max(
             0, -layout.ends[axis].first // self.transform.per_octave
         )  # in powers of 2^unit u all are about as large
         offsets = [
             [[(-pair[axis].offset) ** r / factorial(r) / 2 ** (unit * r)]] * len(block.weights) for r in range(count)
         ]
-        product = Powers([ArraySeries([self.arrays.of(own)], self.length) for own in offsets])
+        product = PowerSeries([PowerSeries([self.arrays.of(own)], self.length) for own in offsets], count)
         for j, (n, (near, _)) in enumerate(zip(pair[0].copies, piece.tokens)):
             if n:
                 powers = self._load_powers(axis, j, near, count, unit)
                 moments = _columns(loads, near).to_one_unit() @ powers.to_one_unit()
-                own = Powers([_columns(moments, [r]) for r in range(count)])
-                product = product * by_squaring(own, n, None)
+                own = PowerSeries([_columns(moments, [r]) for r in range(count)], count)
+                product = product * by_squaring(own, n)
         weights, sums = self.arrays.of([block.weights]), self.transform.powers_before(pair, layout, axis)
         sums = [own * 2 ** (unit * r) for r, own in enumerate(sums)]
         parts = [own.of_each(lambda at, s=s: (weights @ at).single() * s) for own, s in zip(product.coefficients, sums)]
         return reduce(add, parts)
 
-    def _load_powers(self, axis: int, j: int, near: list[int], count: int, unit: int) -> ArraySeries:
+    def _load_powers(self, axis: int, j: int, near: list[int], count: int, unit: int) -> PowerSeries:
         """The weights of some tokens times the terms of e^{-uK} in powers of 2^unit u, a column for each of these."""
         slopes, *found = (_columns(own, near).transposed() for own in (self.kernels[axis], self.weights[j]))
         for r in range(1, count):
             found.append((found[-1] * slopes).scaled(-1, r * 2**unit))
         columns = zip(*(own.coefficients for own in found))
-        return ArraySeries([self.arrays.beside(own) for own in columns], self.length)
+        return PowerSeries([self.arrays.beside(own) for own in columns], self.length)
 
 
-def _columns(series: ArraySeries, places: list[int]) -> ArraySeries:
+def _columns(series: PowerSeries, places: list[int]) -> PowerSeries:
     return series.of_each(lambda own: own.columns(places))

@@ -13,7 +13,7 @@ from flint import arb, ctx
 from mpmath import mpf
 from sympy import Expr, Symbol
 
-from symslr.evaluation.certified.analytic.form import line_bits
+from symslr.evaluation.certified.analytic.transform import line_bits
 from symslr.evaluation.certified.backend import centred, correct_digits
 from symslr.evaluation.certified.least.bounded import LONGEST, MIDDLE, Bounded, Folded, enough, lacking, rate, terms
 from symslr.evaluation.certified.least.model import Moving
@@ -217,13 +217,10 @@ class Search:
                         self._look(own, left, right, COARSE)
                 if not is_sharp and not is_narrow:
                     del self.waiting[seen:]
-                    self._cover_halves(left, own.high)
+                    middle = (left + own.high) / 2
+                    for half in sorted([(left, middle), (middle, own.high)], key=self._distance):
+                        self._cover(*half)
                     break
-
-    def _cover_halves(self, low: float, high: float) -> None:
-        middle = (low + high) / 2
-        for half in sorted([(low, middle), (middle, high)], key=self._distance):
-            self._cover(*half)
 
     def _count(self, stretch: Moving) -> int:
         """Of the first parts of a stretch: one where a model that is not longer than others is likely to do on all of it."""

@@ -14,17 +14,17 @@ import numpy as np
 from flint import arb, ctx
 from sympy import Expr
 
-from symslr.evaluation.certified.exponential.inner import InnerRule, clip, inner_step
-from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.certified.inner import InnerRule, clip, inner_step
+from symslr.evaluation.certified.normal_form import Monomial
 from symslr.evaluation.certified.outer import FEW_COPIES, MOST_TERMS, Array, Integrand, OuterRule, outer_step
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
+from symslr.evaluation.numbers.compiled import wright_omega
 from symslr.evaluation.numbers.elementary import ball, nearest_float, sign
-from symslr.evaluation.numbers.wright_omega import wright_omega
 
 GUARD_NATS = 3.0
 GUARD_BITS = 40
 PLANNING_BITS = 80
-"""As in ``analytic.form``; the plan itself, which proves nothing, is made in few bits."""
+"""As in ``analytic.transform``; the plan itself, which proves nothing, is made in few bits."""
 
 LARGEST_RANGE = 2e5
 """Of log u."""
@@ -154,10 +154,6 @@ class PhiRule(OuterRule):
     def tokens(self) -> list[tuple[Any, Any]]:
         """(s, c) of each as balls, at the working precision."""
         return [(ball(s), ball(c)) for s, c in self.exact_tokens]
-
-    @property
-    def exact_step(self) -> Any:
-        return arb(self.step)
 
     @cached_property
     def taylor(self) -> list[list[Any]]:

@@ -14,6 +14,8 @@ from typing import Any
 
 from flint import arb, fmpz_poly
 
+from symslr.evaluation.certified.outer import largest_step
+
 WITHIN = 1 - 1e-12
 """Keeps a strip strictly inside its limit."""
 
@@ -83,26 +85,25 @@ class InnerRule:
     def _saturation(self, start: Any, first: int, last: int, needed: tuple[int, int]) -> Any:
         """Lemma (saturation): beyond the samples f_p, whose one maximum is at log p, is this close to its limits."""
         left, right = start + (first - 1) * self.eta, start + (last + 1) * self.eta
+        is_cut_left, is_cut_right = first > needed[0], last < needed[1]
+        if self.tilt:
+            peak = arb(self.tilt).log()
+            if (is_cut_left and not left < peak) or (is_cut_right and not right > peak):
+                raise ArithmeticError("saturation: the samples do not cover the maximum of f_p")
         error = arb(0)
-        if first > needed[0]:
-            self._require(left < self._log_tilt() if self.tilt else True)
+        if is_cut_left:
             error += self._sample(left) if self.tilt else left.exp()
-        if last < needed[1]:
-            self._require(right > self._log_tilt() if self.tilt else True)
+        if is_cut_right:
             error += self._sample(right)
         return (1 + self.eta / self.s) * error
 
-    @staticmethod
-    def _require(holds: bool) -> None:
-        if not holds:
-            raise ArithmeticError("saturation: the samples do not cover the maximum of f_p")
-
-    def _log_tilt(self) -> Any:
-        return arb(self.tilt).log()
-
     def _sample(self, t: Any) -> Any:
+        return (self._tilted(t) - t.exp()).exp()
+
+    def _tilted(self, t: Any) -> Any:
+        """p (t - log p) + p."""
         p = self.tilt
-        return (p * (t - self._log_tilt()) + p - t.exp()).exp() if p else (-t.exp()).exp()
+        return p * (t - arb(p).log()) + p if p else arb(0)
 
     def _weights(self) -> list[Any]:
         """w_j = delta rho(j delta), j = 0..reach, by the recurrence of a Gaussian on a lattice."""
@@ -124,8 +125,7 @@ class InnerRule:
         for i in range(count):
             t = start + i * stride * self.eta
             u = t.exp()
-            height = (p * (t - self._log_tilt()) + p).exp() if p else arb(1)
-            sums.append(height * sum((weight * (-(u * token)).exp() for weight, token in pairs), arb(0)))
+            sums.append(self._tilted(t).exp() * sum((weight * (-(u * token)).exp() for weight, token in pairs), arb(0)))
         return sums
 
     def _convolution(self, start: Any, stride: int, count: int, first: int, last: int) -> list[Any]:
@@ -135,9 +135,7 @@ class InnerRule:
         # On the left f_0 is 1: the weights there add up. f_p with p > 0 is 0 there.
         below = [arb(0)] * (len(weights) + 1) if self.tilt else [arb(0), *accumulate(weights)]
         samples, power, growth = [], (start + first * self.eta).exp(), self.eta.exp()
-        tilted, rise = arb(0), self.tilt * self.eta
-        if self.tilt:
-            tilted = self.tilt * (start + first * self.eta - self._log_tilt()) + self.tilt
+        tilted, rise = self._tilted(start + first * self.eta), self.tilt * self.eta
         for _ in range(first, last + 1):
             samples.append((tilted - power).exp())
             power *= growth
@@ -170,13 +168,12 @@ def inner_strip(s: float, delta: float, p: float) -> float:
 
 def inner_step(s: float, nats: float, p: float) -> float:
     """About the largest step delta in z for which the inner strip bound is below e^-nats."""
-    left, right = 1e-9, 10.0
-    while right / left > 1.001:
-        delta = sqrt(left * right)
+
+    def gain(delta: float) -> float:
         d = inner_strip(s, delta, p)
-        gain = 2 * pi * d / delta - d**2 / 2 - log(2) + (p * log(cos(s * d)) if p else 0.0)
-        left, right = (delta, right) if gain > nats else (left, delta)
-    return left
+        return 2 * pi * d / delta - d**2 / 2 - log(2) + (p * log(cos(s * d)) if p else 0.0)
+
+    return largest_step(gain, nats, 1e-9)
 
 
 GUARD_BITS = 20

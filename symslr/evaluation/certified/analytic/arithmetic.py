@@ -1,0 +1,331 @@
+"""Enclosures of analytic functions: the walk through an expression that all arithmetics share, and two of them.
+
+Rectangles of the complex plane, by Arb's complex balls; and power series in a scale, for functions of a token that move with it.
+"""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from functools import lru_cache, reduce
+from typing import Any
+
+import sympy
+from flint import acb, arb, arb_series, ctx, fmpq
+from sympy import Expr, S, Symbol, erf, exp, log, sqrt
+
+from symslr.evaluation.errors import NotProved
+from symslr.evaluation.numbers.elementary import ball, by_squaring, normal_cdf
+from symslr.expression.special import NormalCdf
+from symslr.model.float64 import uncancelled
+
+PROOF_BITS = 256
+"""Precision at which strips and masses are proved, and moments bounded: log(1 + e^x) keeps its sign there down to x = -170."""
+
+
+class Arithmetic(ABC):
+    """Abstract: enclosures of the values of analytic functions on one region.
+
+    Every operation raises ``NotProved`` where it cannot tell that the function is analytic on the region.
+    """
+
+    @abstractmethod
+    def constant(self, expr: Expr) -> Any:
+        """Of an exact number."""
+
+    add: Callable[[Any, Any], Any] = staticmethod(operator.add)
+    multiply: Callable[[Any, Any], Any] = staticmethod(operator.mul)
+
+    @abstractmethod
+    def power(self, base: Any, exponent: Fraction) -> Any:
+        """Of the principal power."""
+
+    @abstractmethod
+    def function(self, at: Any, name: str) -> Any:
+        """Of one of ``FUNCTIONS``."""
+
+    def fermi(self, at: Any) -> Any:
+        """1/(1 + e^y) of y."""
+        return self.power(self._one_and_exponential(at), Fraction(-1))
+
+    def softplus(self, at: Any) -> Any:
+        """log(1 + e^y) of y."""
+        return self.function(self._one_and_exponential(at), "log")
+
+    def _one_and_exponential(self, at: Any) -> Any:
+        return self.add(self.constant(S.One), self.function(at, "exp"))
+
+
+FUNCTIONS = (exp, log, erf, NormalCdf, sympy.sin, sympy.cos, sympy.atan)
+"""What a kernel may be made of, besides sums, products and rational powers."""
+
+REWRITTEN = (sympy.sinh, sympy.cosh, sympy.sech)
+
+
+def prepared(expr: Expr) -> Expr:
+    """The same function by ``FUNCTIONS`` alone: hyperbolic functions by exponentials, no sum that loses its sign in a tail."""
+    expr = expr.replace(lambda node: isinstance(node, REWRITTEN), lambda node: node.rewrite(exp))
+    expr = uncancelled(expr, lambda y: 2 * NormalCdf(sqrt(2) * y))
+    expr = expr.replace(lambda node: isinstance(node, sympy.erfc), lambda node: 2 * NormalCdf(-sqrt(2) * node.args[0]))
+    return expr.replace(lambda node: isinstance(node, sympy.tanh), lambda node: 1 - 2 / (1 + exp(2 * node.args[0])))
+
+
+def by_arb(at: Any, name: str) -> Any:
+    """One of ``FUNCTIONS`` of a ball, a rectangle or a series."""
+    return normal_cdf(at) if name == "NormalCdf" else getattr(at, name)()
+
+
+Step = tuple[str, tuple[Any, ...], list[int]]
+"""An operation of an arithmetic, what it takes besides earlier results, and the places of those."""
+
+
+class Program:
+    """The steps that evaluate some expressions, each subexpression once; made once and run on thousands of regions."""
+
+    def __init__(self, exprs: tuple[Expr, ...], variable: Symbol) -> None:
+        self.exprs, self.variable = exprs, variable
+        self.places: dict[Expr, int] = {variable: 0}
+        self.steps: list[Step] = []
+        self.known: dict[Any, dict[int, Any]] = {}
+        for expr in exprs:
+            self._place(expr)
+
+    def _place(self, node: Expr) -> int:
+        if node not in self.places:
+            step = self._step(node)
+            self.steps.append(step)
+            self.places[node] = len(self.steps)
+        return self.places[node]
+
+    def _step(self, node: Expr) -> Step:
+        if not node.has(self.variable):
+            return "constant", (node,), []
+        if node.is_Add or node.is_Mul:
+            return "add" if node.is_Add else "multiply", (), [self._place(arg) for arg in node.args]
+        if isinstance(node, log) and (inside := _of_exponential(node.args[0])) is not None:
+            return "softplus", (), [self._place(inside)]
+        if isinstance(node, FUNCTIONS):
+            return "function", (type(node).__name__,), [self._place(node.args[0])]
+        if node.is_Pow and node.exp == -1 and (inside := _of_exponential(node.base)) is not None:
+            return "fermi", (), [self._place(inside)]
+        if node.is_Pow and node.exp.is_Rational:
+            return "power", (Fraction(int(node.exp.p), int(node.exp.q)),), [self._place(node.base)]
+        raise NotProved(
+            f"certified: no proof is available for {node}; expected sums, products, powers, exp, log, erf, atan"
+        )
+
+    def run(self, region: Any, arithmetic: Arithmetic) -> list[Any]:
+        """Enclosures of the values of all expressions on a region.
+
+        Raises:
+            NotProved: where a singularity cannot be excluded.
+        """
+        constants = self.known.setdefault((arithmetic, ctx.prec), {})
+        found = [region]
+        for place, (name, payload, arguments) in enumerate(self.steps):
+            if name == "constant":
+                if place not in constants:
+                    constants[place] = arithmetic.constant(*payload)
+                found.append(constants[place])
+            elif name in ("add", "multiply"):
+                found.append(reduce(getattr(arithmetic, name), [found[i] for i in arguments]))
+            else:
+                found.append(getattr(arithmetic, name)(found[arguments[0]], *payload))
+        return [found[self.places[expr]] for expr in self.exprs]
+
+
+def _of_exponential(expr: Expr) -> Expr | None:
+    """y of 1 + e^y."""
+    rest = expr - 1 if expr.is_Add else None
+    return rest.args[0] if isinstance(rest, exp) else None
+
+
+@lru_cache(maxsize=1024)
+def _program(exprs: tuple[Expr, ...], variable: Symbol) -> Program:
+    return Program(exprs, variable)
+
+
+def enclosed(expr: Expr, variable: Symbol, region: Any, arithmetic: Arithmetic) -> Any:
+    """An enclosure of the values of ``expr`` on a region of its variable.
+
+    Raises:
+        NotProved: for a function that is not of ``FUNCTIONS``, or where a singularity cannot be excluded.
+    """
+    return _program((expr,), variable).run(region, arithmetic)[0]
+
+
+def all_enclosed(exprs: tuple[Expr, ...], variable: Symbol, region: Any, arithmetic: Arithmetic) -> list[Any]:
+    """As ``enclosed`` for several expressions; what they have in common is evaluated once."""
+    return _program(exprs, variable).run(region, arithmetic)
+
+
+def rectangle(left: float, right: float, low: float, high: float) -> Any:
+    """The rectangle [left, right] + i [low, high]."""
+    return acb(interval(left, right), interval(low, high))
+
+
+def interval(left: Any, right: Any) -> Any:
+    """The ball that holds [left, right]."""
+    return arb(left).union(arb(right))
+
+
+class Cells(Arithmetic):
+    """The arithmetic of rectangles."""
+
+    def constant(self, expr: Expr) -> Any:
+        return acb(ball(expr))
+
+    def power(self, base: Any, exponent: Fraction) -> Any:
+        if exponent.denominator == 1:
+            if exponent < 0 and not base.abs_lower() > 0:
+                raise NotProved("certified: a pole cannot be excluded")
+            return integer_power(base, int(exponent))
+        _off_the_cut(base)
+        return (base.log() * fmpq(exponent.numerator, exponent.denominator)).exp()
+
+    def function(self, at: Any, name: str) -> Any:
+        if name == "log":
+            _off_the_cut(at)
+        if name == "atan" and not (at.real > 0 or at.real < 0 or abs(at.imag) < 1):
+            raise NotProved("certified: a branch point of atan cannot be excluded")
+        if name == "NormalCdf":
+            return self._normal_cdf(at)
+        found = by_arb(at, name)
+        if name == "exp" and found.real.contains(0):  # a product of wide balls loses the sign that its factors have
+            size, part = at.real.exp(), at.imag.cos()
+            corners = [s * p for s in (size.lower(), size.upper()) for p in (part.lower(), part.upper())]
+            return acb(reduce(arb.union, corners), found.imag)
+        return found
+
+    def fermi(self, at: Any) -> Any:
+        """Where e^y has a real part >= 0 by the ends of each part: a quotient of wide balls loses the sign of its real part.
+
+        With p = e^{-|Re y|}, c and s = cos and sin(Im y): (1 + pc, -ps)/(1 + 2pc + p^2) for Re y < 0, (pp + pc, -ps)/... else.
+        """
+        cosine, sine = at.imag.cos(), at.imag.sin()
+        if not cosine >= 0:
+            return super().fermi(at)
+        is_left = bool(at.real.mid() < 0)
+        small = (at.real if is_left else -at.real).exp()
+        p, c = ([part.lower(), part.upper()] for part in (small, cosine))
+        bottoms = [1 + 2 * p[i] * c[i] + p[i] * p[i] for i in range(2)]
+        tops = [1 + p[i] * c[i] if is_left else p[i] * (p[i] + c[i]) for i in range(2)]
+        return acb(
+            interval((tops[0] / bottoms[1]).lower(), (tops[1] / bottoms[0]).upper()), -small * sine / interval(*bottoms)
+        )
+
+    def softplus(self, at: Any) -> Any:
+        """It keeps its sign however small e^y is."""
+        load = self.function(at, "exp")
+        _off_the_cut(1 + load)
+        return load.log1p()
+
+    def _normal_cdf(self, at: Any) -> Any:
+        """Phi(at): by its ends on the line, where it increases; else by erfc(z) = e^{-z^2} s(z), z = -at/sqrt(2).
+
+        s(z) = (2/sqrt(pi)) int_0^oo e^{-t^2 - 2zt} dt changes by no more than min(2, 1/(Re z)^2)/sqrt(pi) where Re z > 0.
+        """
+        if at.imag.is_zero():
+            return acb(interval(*(normal_cdf(end) for end in (at.real.lower(), at.real.upper()))))
+        z = -at / arb(2).sqrt()
+        lowest = z.real.lower()
+        if not lowest > 0:
+            return normal_cdf(at)
+        middle = acb(z.real.mid(), z.imag.mid())
+        off = abs(z - middle) * (1 / lowest**2).min(arb(2)) / arb.pi().sqrt()
+        around = arb(0, off.upper())
+        scaled = (middle * middle).exp() * middle.erfc() + acb(around, around)
+        return self.function(-integer_power(z, 2), "exp") * scaled / 2
+
+
+def integer_power(base: Any, n: int) -> Any:
+    """By squaring: Arb's own power is undefined on some balls that hold 0."""
+    if n < 0:
+        return integer_power(1 / base, -n)
+    if n % 2 == 0 and base.imag.is_zero():
+        size = interval(base.abs_lower(), base.abs_upper())
+        return acb(size**n) if size > 0 else acb(arb(0).union(base.abs_upper() ** n))
+    return by_squaring(base, n, acb(1))
+
+
+def _off_the_cut(at: Any) -> None:
+    """The principal logarithm is analytic off (-oo, 0]."""
+    if not (at.real > 0 or at.imag > 0 or at.imag < 0):
+        raise NotProved("certified: a branch point of a logarithm or a root cannot be excluded")
+
+
+CELLS = Cells()
+
+
+@contextmanager
+def terms(count: int) -> Iterator[None]:
+    """Series are cut after so many terms."""
+    before = ctx.cap
+    ctx.cap = count
+    try:
+        yield
+    finally:
+        ctx.cap = before
+
+
+class Series(Arithmetic):
+    """Functions of ``parameter`` = ``at`` + t as series in t, with balls as coefficients.
+
+    Where ``at`` is an interval, the coefficient of t^k holds the k-th derivative over k! everywhere on it.
+    """
+
+    def __init__(self, parameter: Symbol, at: Any) -> None:
+        self.parameter, self.at = parameter, at
+
+    def constant(self, expr: Expr) -> Any:
+        if expr.has(self.parameter):
+            return enclosed(expr, self.parameter, arb_series([self.at, 1]), self)
+        return arb_series([ball(expr)])
+
+    def power(self, base: Any, exponent: Fraction) -> Any:
+        if exponent.denominator == 1:
+            return series_power(base, int(exponent))
+        if not base[0] > 0:
+            raise NotProved("certified: a branch point of a root cannot be excluded")
+        return (base.log() * arb(fmpq(exponent.numerator, exponent.denominator))).exp()
+
+    def function(self, at: Any, name: str) -> Any:
+        if name == "log" and not at[0] > 0:
+            raise NotProved("certified: a branch point of a logarithm cannot be excluded")
+        return by_arb(at, name)
+
+    def fermi(self, at: Any) -> Any:
+        """By f' = -y' f (1 - f): begun at an interval, the reciprocal of 1 + e^y would grow far faster with every term."""
+        found, rest, products = [1 / (1 + at[0].exp())], [1 / (1 + (-at[0]).exp())], []
+        for k in range(1, _count(at)):
+            products.append(sum((found[i] * rest[k - 1 - i] for i in range(k)), arb(0)))
+            rest.append(_integrated(at, products, k))
+            found.append(-rest[k])
+        return arb_series(found, ctx.cap)
+
+    def softplus(self, at: Any) -> Any:
+        """The integral of y'/(1 + e^-y)."""
+        slope = self.fermi(-at)
+        return arb_series([at[0].exp().log1p(), *(_integrated(at, slope, k) for k in range(1, _count(at)))], ctx.cap)
+
+
+def _integrated(at: Any, slopes: Any, k: int) -> Any:
+    """The coefficient of t^k in the integral of y' times a series."""
+    return sum((i * at[i] * slopes[k - i] for i in range(1, min(k + 1, at.length()))), arb(0)) / k
+
+
+def _count(at: Any) -> int:
+    """Of the coefficients of a function of a series, of which all but the first are zero where it is a number."""
+    return ctx.cap if at.length() > 1 else 1
+
+
+def series_power(base: Any, n: int) -> Any:
+    """By squaring; ``base`` may hold 0 unless n < 0."""
+    if n < 0:
+        if base[0].contains(0):
+            raise NotProved("certified: a pole cannot be excluded")
+        return series_power(base.inv(), -n)
+    return by_squaring(base, n, arb_series([1]))
