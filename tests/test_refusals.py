@@ -6,7 +6,12 @@ import errno
 
 import pytest
 
+from symslr.algebra.derivation import Derivation
 from symslr.cli.application import _as_typed, _fail, _system
+from symslr.evaluation import evaluate, least_risk, minimise
+from symslr.model.catalogue import SpikedSLR, softmax
+from symslr.model.symbols import x
+from symslr.theory import bayes_risk, minimal_risk, population_risk
 
 
 @pytest.mark.parametrize(
@@ -38,3 +43,31 @@ def test_a_long_path_is_not_echoed_whole(capsys: pytest.CaptureFixture[str]) -> 
     assert told.endswith("x.toml: cannot be read\n")
     assert told.startswith("symslr: /xxx")
     assert len(told) < 200
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: bayes_risk(3), "task: found int 3; expected Task, such as SpikedSLR()"),
+        (
+            lambda: population_risk(SpikedSLR(), "softmax"),
+            "attention: found str 'softmax'; expected Attention, such as softmax",
+        ),
+        (lambda: minimal_risk({}, softmax), "task: found dict {}; expected Task, such as SpikedSLR()"),
+        (
+            lambda: least_risk(SpikedSLR(), softmax, 3),
+            'values: found int 3; expected Mapping, such as {"L": 3, "nu": 2}',
+        ),
+        (
+            lambda: evaluate(bayes_risk(SpikedSLR()), [3]),
+            'values: found list [3]; expected Mapping, such as {"L": 3, "nu": 2}',
+        ),
+        (lambda: Derivation(x).apply("Linearity"), "rule: found str 'Linearity'; expected Rule, such as Linearity()"),
+        (lambda: minimise(x**2, x), "variables: found x; expected symbols such as [a, c]"),
+    ],
+)
+def test_an_argument_of_another_kind_is_told_what_is_expected(call, told: str) -> None:
+    """Regression: 'int' object has no attribute 'law'."""
+    with pytest.raises((TypeError, ValueError)) as refused:
+        call()
+    assert str(refused.value) == told

@@ -12,7 +12,7 @@ from sympy.printing.str import StrPrinter
 from symslr.algebra.hypothesis import Hypothesis, of_weights
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.expression.quantity import Quantity
-from symslr.model.exact import exact
+from symslr.model.exact import check_is, exact
 
 
 class _Text(StrPrinter):
@@ -167,6 +167,7 @@ class Derivation:
             RuleRefused: when the rule's conditions fail, when it changes nothing, or when it would put an approximation
                 and an upper bound in one chain, of which neither relation would hold.
         """
+        check_is(rule, Rule, "rule", "Linearity()")
         step = Step.of(rule, self.result, note)
         if {step.relation, self.relation} == {"~", "<="}:
             raise RuleRefused(f"{rule.name}: found a step with {step.relation} in a chain with {self.relation}")

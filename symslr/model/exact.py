@@ -16,6 +16,16 @@ class NotExact(TypeError, ValueError):
     """Text, a truth value or anything else that is neither a real number nor a SymPy expression."""
 
 
+def check_is(value: object, kind: type, what: str, example: str) -> None:
+    """Raises TypeError, in one line, for a value of another kind than the one expected, of which there is an example."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{what}: found {_shown(value)}; expected {kind.__name__}, such as {example}")
+
+
+def _shown(value: object) -> str:
+    return f"{type(value).__name__} {' '.join(repr(value).split())[:60]}"
+
+
 def exact(value: object, what: str = "value") -> Expr:
     """The exact SymPy object for a number or expression.
 
@@ -41,8 +51,7 @@ def exact(value: object, what: str = "value") -> Expr:
             return oo if number > 0 else -oo
         return Rational(repr(number))
     expected = "a number or a SymPy expression (text goes through symslr.model.text.parse_expression)"
-    shown = " ".join(repr(value).split())[:60]
-    raise NotExact(f"{what}: found {type(value).__name__} {shown}; expected {expected}")
+    raise NotExact(f"{what}: found {_shown(value)}; expected {expected}")
 
 
 def _exact_expression(value: Expr, what: str) -> Expr:

@@ -13,6 +13,7 @@ from symslr.algebra.rules import Conditioning, GaussianMoments, Linearity, Nishi
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Posterior
 from symslr.expression.quantity import Quantity
+from symslr.model.exact import check_is
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import epsilon
 from symslr.model.task import Task
@@ -71,4 +72,5 @@ def bayes_risk(task: Task) -> Expr:
 
     Source: arXiv 2509.21936, Prop. 4.1.
     """
+    check_is(task, Task, "task", "SpikedSLR()")
     return over_length(BayesRisk(task.law, task.noise), task.length)

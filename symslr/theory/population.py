@@ -20,6 +20,7 @@ from symslr.expression.quantity import Quantity
 from symslr.expression.special import NormalCdf
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax
+from symslr.model.exact import check_is
 from symslr.model.exponential import exponential_slope
 from symslr.model.largest import IsLargest
 from symslr.model.location.task import LocationTask
@@ -219,6 +220,8 @@ def population_risk(task: Task, attention: Attention, scale: Expr = a) -> Popula
 
     Source: arXiv 2509.21936, section 4.
     """
+    check_is(task, Task, "task", "SpikedSLR()")
+    check_is(attention, Attention, "attention", "softmax")
     return PopulationRisk(Activation.of(epsilon, attention, scale), task.law, task.noise, task.length)
 
 
@@ -230,6 +233,8 @@ def minimal_risk(task: Task, attention: Attention) -> MinimalRisk:
 
     Source: arXiv 2509.21936, section 4 and Fig. 2.
     """
+    check_is(task, Task, "task", "SpikedSLR()")
+    check_is(attention, Attention, "attention", "softmax")
     activation = Activation.of(epsilon, attention, a)
     free = sorted(attention.bounds, key=str)
     for parameter in task.law.free_symbols & set(free):
@@ -254,6 +259,7 @@ def optimal_attention(task: Task | LocationTask) -> Attention | OptimalAttention
     """
     if isinstance(task, LocationTask):
         return located_attention(task)
+    check_is(task, Task, "task", "SpikedSLR()")
     kernel = task.law.posterior_kernel
     if kernel is None:
         raise ValueError(f"task {task.name}: the posterior under the weight {task.weight} is no normalised kernel")

@@ -12,7 +12,7 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from symslr.model.attention import Attention
-from symslr.model.exact import exact
+from symslr.model.exact import check_is, exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.ranges import MOST_DIGITS, check_length
 from symslr.model.symbols import L
@@ -63,6 +63,7 @@ def checked_inputs(needed: Iterable[Symbol], known: Iterable[Symbol], values: Ma
     Raises:
         ValueError: for a missing, unknown or inadmissible value, in one line.
     """
+    check_is(values, Mapping, "values", '{"L": 3, "nu": 2}')
     by_name = _by_name(frozenset(known))
     given = {}
     for key, value in values.items():

@@ -34,6 +34,7 @@ from symslr.evaluation.minima.minimise import minimise
 from symslr.expression.folded import Activation
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
+from symslr.model.exact import check_is
 from symslr.model.homogeneous import degree, has_parity
 from symslr.model.symbols import a, epsilon, x
 from symslr.model.task import Task
@@ -117,6 +118,9 @@ def least_risk(
     Raises:
         CannotEvaluate: where the minimum is not found, or the digits are out of reach.
     """
+    check_is(task, Task, "task", "SpikedSLR()")
+    check_is(attention, Attention, "attention", "softmax")
+    check_is(values, Mapping, "values", '{"L": 3, "nu": 2}')
     unit = _unit(*met_at(task, attention, values))
     if unit != 1:
         own = replace(attention, kernel=attention.kernel.subs(x, unit * x))

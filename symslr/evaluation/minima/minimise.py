@@ -66,7 +66,7 @@ def minimise(
     """
     clock = time.perf_counter()
     wanted = FLOAT_AIM if digits is None else checked_digits(digits)
-    moving = tuple(variables)
+    moving = tuple(variables) if isinstance(variables, Sequence) else ()
     if not moving or any(not isinstance(s, Symbol) for s in moving):
         raise ValueError(f"variables: found {variables!r}; expected symbols such as [a, c]")
     needed, known = symbols_of(expr)
