@@ -46,9 +46,9 @@ class Attention:
         object.__setattr__(self, "offset", exact(self.offset, "offset"))
         if self.normaliser not in ("sum", None):
             raise ValueError(f"normaliser: found {self.normaliser!r}; expected 'sum' or None (element-wise)")
+        check_parameters(self.kernel, "kernel", allowed={x})
         if not self.kernel.has(x):
             raise ValueError(f"kernel {self.kernel}: does not depend on x; expected an expression in x, such as exp(x)")
-        check_parameters(self.kernel, "kernel", allowed={x})
         check_parameters(self.offset, "offset")
         if self.offset.is_negative or self.offset.is_finite is False:
             raise ValueError(f"offset: found {self.offset}; expected a number >= 0")

@@ -34,7 +34,7 @@ def check_parameters(expr: Expr, what: str, allowed: Set[Basic] = frozenset()) -
     Raises:
         ValueError: naming the symbol, what it stands for, and how to mend it.
     """
-    _check_symbols(expr.free_symbols - allowed, f"{what} {expr}")
+    _check_symbols(expr.free_symbols - allowed, f"{what} {expr}", allowed)
     for step in sorted(expr.atoms(floor, ceiling, frac, Mod), key=str):
         raise ValueError(
             f"{what} {expr}: {step} jumps at infinitely many places; expected jumps at a few, by Heaviside, sign or Piecewise"
@@ -43,10 +43,14 @@ def check_parameters(expr: Expr, what: str, allowed: Set[Basic] = frozenset()) -
         raise ValueError(f"{what} {expr}: {function.func} is not defined; expected functions that SymPy can evaluate")
 
 
-def _check_symbols(symbols: Set[Basic], what: str) -> None:
-    for symbol in sorted(symbols & RESERVED, key=str):
-        meaning = MEANINGS.get(symbol, "a token index")
-        raise ValueError(f"{what}: mentions {symbol}, {meaning}; expected a parameter of another name")
+def _check_symbols(symbols: Set[Basic], what: str, allowed: Set[Basic] = frozenset()) -> None:
+    own = {
+        symbol.name: symbol for symbol in RESERVED
+    }  # by name, as values are given: of two symbols a, one would be the other
+    for symbol in sorted((one for one in symbols if str(one) in own), key=str):
+        meaning = MEANINGS.get(own[str(symbol)], "a token index")
+        other = f"symslr's own {symbol}, from symslr.model.symbols, or " if own[str(symbol)] in allowed else ""
+        raise ValueError(f"{what}: mentions {symbol}, {meaning}; expected {other}a parameter of another name")
 
 
 def check_weight(weight: Expr) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Symbol, exp
+from sympy import Expr, Symbol, exp
 
 from symslr.model import admissible
 from symslr.model.attention import Attention
@@ -49,3 +49,17 @@ def test_a_kernel_is_looked_at_where_its_parameters_may_be() -> None:
         Attention(exp(x) + depth)
     with pytest.raises(ValueError, match="divides by zero at c = 1; expected one that does not"):
         Attention(exp(x) + 1 / (count - 1) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "told"),
+    [
+        (exp(Symbol("a") * x), "mentions a, the scale of the key; expected a parameter of another name"),
+        (exp(Symbol("a", positive=True) * x), "mentions a, the scale of the key; expected a parameter of another name"),
+        (exp(Symbol("x")), "expected symslr's own x, from symslr.model.symbols, or a parameter of another name"),
+    ],
+)
+def test_a_letter_of_symslr_is_reserved_by_its_name(kernel: Expr, told: str) -> None:
+    """Regression: another symbol a passed, took the value of the scale, and ended in a fault of symslr."""
+    with pytest.raises(ValueError, match=told):
+        Attention(kernel)
