@@ -92,3 +92,12 @@ def test_a_printed_error_covers_what_rounding_leaves_out() -> None:
     assert shown == {"value": "0.1235", "error": "0.0016"}  # 0.0015 would be the error alone
     assert _shown(1e-9, 0.0012) == {"value": "0", "error": "0.0013"}
     assert _shown(0.0, 0.0) == {"value": "0", "error": "0"}
+
+
+def test_a_square_that_vanishes_has_an_error_of_its_size(capsys: pytest.CaptureFixture[str]) -> None:
+    """Regression: without a signal the key is 0, and q_kk was 2e-59 with an error of 4e-60: differences over unit steps."""
+    _, out, _ = run(capsys, "--nu", "0", "--length", "3", "--json")
+    for found in json.loads(out)["minima"]:
+        exact = {"m_vv": 1, "q_vv": 1}
+        for name, value in found["order"].items():
+            assert abs(float(value) - exact.get(name, 0)) <= float(found["order_error"][name])

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from symslr.budget import reached
 from symslr.evaluation.landscape.kernel import Array
 from symslr.evaluation.landscape.landscape import Confirmed, Landscape
-from symslr.evaluation.landscape.order import COORDINATES, OrderParameters, in_coordinates, order_of
+from symslr.evaluation.landscape.order import COORDINATES, QUADRATIC, OrderParameters, in_coordinates, order_of
 
 STATIONARY = 1e-6
 """Largest gradient at a point that is called a minimum."""
@@ -53,20 +53,24 @@ class LocalMinimum:
         return np.asarray(np.linalg.eigvalsh(self.hessian), dtype=float)
 
     def order_errors(self, found: Confirmed) -> Array:
-        """How far the order parameters and the kernel's own may be from those of the minimum: |J H^-1| (|g| + its error).
+        """How far the order parameters and the kernel's own may be from those of the minimum.
 
-        J are the derivatives by the coordinates and g is the gradient ``found`` here.
+        With J their derivatives by the coordinates, g the gradient ``found`` here and e = |g| + its error, that is |J H^-1| e,
+        and of the quadratic ones what a move by |H^-1| e adds to second order.
 
         Returns:
             One error for each name of the landscape.
 
         Assumes a strict minimum.
         """
-        steps = np.eye(len(self.point))  # any step: order parameters are quadratic
-        by_point = np.array([(order_of(self.point + e) - order_of(self.point - e)) / 2 for e in steps]).T
+        by_point = np.array([in_coordinates(one, self.point) for one in np.eye(len(found.gradient))])
         slopes = np.abs(in_coordinates(found.gradient, self.point))
         errors = in_coordinates(found.gradient_errors, np.abs(self.point))
-        return np.abs(by_point @ np.linalg.inv(self.hessian)) @ (slopes + errors)
+        inverse = np.linalg.inv(self.hessian)
+        moves = np.abs(inverse) @ (slopes + errors)
+        second = np.zeros(len(by_point))
+        second[QUADRATIC] = order_of(moves)[QUADRATIC]
+        return np.abs(by_point @ inverse) @ (slopes + errors) + second
 
     @property
     def order(self) -> OrderParameters:

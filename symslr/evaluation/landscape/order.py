@@ -12,6 +12,9 @@ from symslr.model.symbols import ORDER_PARAMETERS
 NAMES = tuple(symbol.name for symbol in ORDER_PARAMETERS)
 """m_kk, m_vv, m_kv, m_vk, q_kk, q_vv, q_kv: the order of every gradient."""
 
+QUADRATIC = slice(4, 7)
+"""Those of them that are quadratic in the coordinates; the others are linear."""
+
 TOLERANCE = 1e-9
 """By which q - m m^T may miss being positive, relative to 1 + q_kk + q_vv: text and floats round."""
 LARGEST = 1e100
