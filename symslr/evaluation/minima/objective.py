@@ -19,6 +19,8 @@ STRICT = 1e-12
 """The tolerance at which a value is sought where a higher one gave none, about the finest that float64 meshes reach."""
 PAST = 5.0
 """Times the scale at which the farthest feature of a kernel is met: a function that rises from there on falls no more."""
+SLIGHT = 0.01
+"""Part of its height above the least value by which a function may fall that falls to its limit."""
 POOR = 1e-6
 """Relative error above which a value may not count as lower than another: a search compares values to 1e-4."""
 
@@ -144,19 +146,23 @@ def all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
     found = np.isfinite(values)
     for k in sorted(np.flatnonzero(~found), key=lambda k: max(map(abs, places[k]))):
         reason = objective.refused.get(tuple(map(float, places[k])))
-        if not isinstance(reason, TooDear) or _has_risen(objective, places, values, int(k)):
+        if not isinstance(reason, TooDear) or has_risen(objective, places, values, int(k)):
             continue
         known = sorted({place[0] for place, own in zip(places, found) if own})
         raise unknown(objective, places[k], reason, *([known[1], known[-2]] if len(known) > 2 else ()))
 
 
-def _has_risen(objective: Objective, places: list[Any], values: Any, k: int) -> bool:
-    """Whether a place on a line lies outwards of known ones, that reach past the farthest feature and between which it rises."""
+def has_risen(objective: Objective, places: list[Any], values: Any, k: int) -> bool:
+    """Whether a place on a line lies outwards of known ones, that reach past the farthest feature and are not falling there.
+
+    Nor is what falls there by less than a part of what it lies above the least, as by rounding where all weight is lost.
+    """
     known = [(place[0], own) for place, own in zip(places, values) if np.isfinite(own)]
     if len(places[k]) > 1 or len(known) < 3 or known[0][0] <= places[k][0] <= known[-1][0]:
         return False
     (last, top), (_, before) = known[:2] if places[k][0] < known[0][0] else known[:-3:-1]
-    return bool(last * places[k][0] > 0 and abs(last) >= PAST * objective.met > 0 and top > before)
+    is_past = last * places[k][0] > 0 and abs(last) >= PAST * objective.met > 0
+    return bool(is_past and before - top < SLIGHT * (top - min(own for _, own in known)))
 
 
 def unknown(objective: Objective, place: Any, reason: object, low: Any = "LOW", high: Any = "HIGH") -> CannotEvaluate:

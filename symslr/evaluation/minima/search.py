@@ -11,7 +11,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.minima.grid import POINTS, STARTS, beside, local_minima, scan
 from symslr.evaluation.minima.local import Least, bracketed, polished
-from symslr.evaluation.minima.objective import Objective, all_looked_at, unknown
+from symslr.evaluation.minima.objective import Objective, all_looked_at, has_risen, unknown
 from symslr.evaluation.minima.outwards import SCALES, all_reached, beyond_edge, far_points, followed, inwards, outwards
 from symslr.evaluation.minima.series import Limit, limit
 from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
@@ -287,6 +287,8 @@ def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
     unsure, lower = errors[1:] + errors[:-1], np.minimum(values[1:], values[:-1])
     hidden = (np.abs(np.diff(values)) <= unsure) & ~(lower - 2.0 * unsure > most)
     for k in np.flatnonzero(np.append(hidden, False) | np.append(False, hidden)):
+        if not np.isfinite(values[k]) and has_risen(rough, points[:, None].tolist(), values, int(k)):
+            continue
         found[k] = fine.known([points[k]])
     return found[:, 0]
 
