@@ -125,6 +125,16 @@ def test_beyond_meshes_a_series_has_the_digits(attention: Attention) -> None:
         assert abs(float(own) - float(at_limit[name])) <= float(own.error) + float(at_limit[name].error)
 
 
+def test_no_limit_of_large_scales_through_values_that_lie_before_the_selection() -> None:
+    """Regression: 0.0484 +- 5e-5 at a = +inf, by a series through scales up to 230, before softplus selects as sharply as the law.
+
+    By Gauss-Legendre rules on x - y and x, split around every kink, the risk is 0.048776 at a = 300, 0.048636 at a = 1000, and
+    0.048754 in the limit of large a.
+    """
+    value, _ = least_risk(MaxSLR(length=2, noise=0), softplus, {"nu": 1000})
+    assert abs(float(value) - 0.04863) <= float(value.error) + 2e-5
+
+
 def test_a_limit_of_few_digits_is_told() -> None:
     """The infimum of softmax-1 at nu = oo is approached as the scale grows: P(no token is above 0) = 2^-4."""
     from sympy import oo

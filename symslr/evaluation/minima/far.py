@@ -235,7 +235,8 @@ def answered(
     except CannotEvaluate as reason:
         refusal = reason
     found = _by_limit(compute, task, values, digits, *near)
-    if found[RISK].digits < (digits or SOME) and far is not None:
+    is_near = all(mpmath.isfinite(place.value) for name, place in found.items() if name != RISK)
+    if found[RISK].digits < (digits or SOME) and far is not None and is_near:  # else nearer values take the longest
         with suppress(CannotEvaluate):
             found = max(_by_series(compute, task, values, digits, far), found, key=lambda one: one[RISK].digits)
     if found[RISK].digits < (digits or 1):

@@ -18,6 +18,7 @@ from symslr.evaluation.quadrature.scan import scan
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign
 from symslr.expression.folded import Activation
 from symslr.model.breakpoints import changes
+from symslr.model.exponential import exponential_slope
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import x
@@ -33,17 +34,28 @@ DEPTH = 30.0
 
 @dataclass(frozen=True)
 class Attended:
-    """What says from which scale on tokens reach all that a kernel does: the kernels in x, and the law of a token."""
+    """What says from which scale on tokens reach all that a kernel does: the kernels in x, and the law of a token.
+
+    ``slopes`` are those of laws that select a token, as nu of max-SLR.
+    """
 
     kernels: tuple[Expr, ...] = ()
     base: ScalarLaw = STANDARD_NORMAL
+    slopes: tuple[Expr, ...] = ()
 
     @classmethod
     def of(cls, expr: Expr) -> Attended:
         """What an expression in attentions holds; nothing where it has none."""
         kernels = {node.kernel: None for node in sorted(expr.atoms(Activation), key=str)}
-        laws = {law.base for law in expr.atoms(SequenceLaw)}
-        return cls(tuple(kernels), min(laws, key=str, default=STANDARD_NORMAL))
+        laws = sorted(expr.atoms(SequenceLaw), key=str)
+        slopes = dict.fromkeys(exponential_slope(law) for law in laws if law.is_selection)
+        base = min((law.base for law in laws), key=str, default=STANDARD_NORMAL)
+        return cls(tuple(kernels), base, tuple(slope for slope in slopes if slope is not None))
+
+    def selects(self, numbers: Mapping[Symbol, Any]) -> float:
+        """The scale at which a steep kernel selects as sharply as the law does: a risk nearer by does not show its limit."""
+        known = [abs(slope.subs({s: numbers[s] for s in slope.free_symbols if s in numbers})) for slope in self.slopes]
+        return max((float(slope) for slope in known if slope.is_number), default=0.0)
 
     def met(self, numbers: Mapping[Symbol, Any]) -> float:
         """The scale a at which a token of usual size stands at the farthest feature of a kernel: a |x| is that place.

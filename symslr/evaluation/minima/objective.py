@@ -42,6 +42,7 @@ class Objective:
         seen: (the most that a value in float64 may be, its place), of all that were computed, to whatever tolerance.
         refused: why there is no float64 value, by place.
         met: the size of the one variable at which the farthest feature of a kernel is met; 0 where there is none.
+        selects: that at which a kernel selects as sharply as the law does; 0 where the law does not select.
     """
 
     node: Node
@@ -51,6 +52,7 @@ class Objective:
     seen: list[tuple[float, list[float]]] = field(default_factory=list, compare=False)
     refused: dict[tuple[float, ...], Exception] = field(default_factory=dict, compare=False)
     met: float = 0.0
+    selects: float = 0.0
 
     @property
     def is_float(self) -> bool:

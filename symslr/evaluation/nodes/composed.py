@@ -241,7 +241,8 @@ class MinimumNode(Node):
             continuation = None if start is None else Continuation(start)
         else:
             continuation = context.continuations.setdefault(self, Continuation())
-        met = self.attended.met({s: float(p[0]) for s, p in scope.items() if isinstance(p, tuple)})
-        objective = Objective(self.body, self.variables, context, scope, met=met)
+        numbers = {s: float(p[0]) for s, p in scope.items() if isinstance(p, tuple)}
+        met, selects = self.attended.met(numbers), self.attended.selects(numbers)
+        objective = Objective(self.body, self.variables, context, scope, met=met, selects=selects)
         value, error, place = least(objective, intervals, continuation)
         return value, error, dict(zip(self.variables, place))
