@@ -243,6 +243,16 @@ def test_why_there_is_no_value_is_not_computed_again(monkeypatch: pytest.MonkeyP
     assert not [one for one in asked if abs(one[0]) > 15 and one[1] < search.ROUGH]
 
 
+@pytest.mark.parametrize("lengths", [{20: 1}, {1: Rational(1, 2), 5: Rational(1, 2)}])
+def test_a_kernel_that_selects_the_smallest_tokens(lengths) -> None:
+    """Regression: no answer in 30 s, or bounds were asked for. Equal weights are the best, and far scales need not be looked at."""
+    task = SpikedSLR(length=LengthLaw(lengths), noise=0)
+    with processor_time(20):
+        value, places = least_risk(task, Attention(exp(-(x**2))), {"nu": 30})
+    assert abs(float(value) - float(1 - sum(p / n for n, p in lengths.items()))) <= float(value.error) < 1e-9
+    assert abs(float(places["a"])) <= float(places["a"].error)
+
+
 def test_of_the_two_limits_of_an_even_kernel_the_positive_one_is_named() -> None:
     """Regression: "at a = -inf", as the last digits of the two limits fell."""
     for length in (7, 1000):

@@ -113,6 +113,12 @@ def far_scale(scale: Expr, task: Task, attention: Attention, values: Mapping[Any
     if size < FAR_SCALE:
         return None
     met, _ = met_at(task, attention, values)
+    slope, is_selection = _posterior(task.law)
+    if (
+        slope is not None and is_selection
+    ):  # before a kernel selects as sharply as the law does, values do not show the limit
+        selects = abs(slope.xreplace(_numbers(slope, values)))
+        met = max(met, float(selects)) if selects.is_number else met
     is_one = exponential(attention.kernel, x) is not None and attention.offset == 0
     return Far(a, sign(scale), size, S.One, S.One, "the scale", (0,), is_one or met > SIZES[0], met)
 
@@ -142,8 +148,11 @@ def far_signal(task: Task, values: Mapping[Any, object]) -> Far | None:
     return Far(symbol, sign(value), float(size), size / abs(value) ** power, power, name, (0, 1, 2))
 
 
-def with_largest(task: Task, attention: Attention, values: Mapping[Any, object]) -> tuple[Task, Value] | None:
-    """The task whose relevant token is the largest, and by how much the risks differ at most; None where none is near.
+def with_largest(
+    task: Task, attention: Attention, values: Mapping[Any, object], steep: float = STEEP
+) -> tuple[Task, Value] | None:
+    """The task whose relevant token is the largest, and by how much the risks differ at most; None where the slope of the selection
+    is less than ``steep``.
 
     With p the posterior of a selection and e_l whether token l is the largest, M = E sum p_l A_l and Q = E sum A_l^2. By Cauchy and
     Schwarz M/sqrt(Q) <= 1 moves by sqrt(E sum (p_l - e_l)^2) at most, whatever the weights A are. With d = E[1 - max_l p_l] that is
@@ -154,7 +163,7 @@ def with_largest(task: Task, attention: Attention, values: Mapping[Any, object])
     if slope is None or not is_selection:
         return None
     size = slope.xreplace(_numbers(slope, values))
-    if not (size.is_number and size >= STEEP):
+    if not (size.is_number and size >= steep):
         return None
     missed = evaluate(
         bayes_risk(replace(task, noise=S.Zero)), {key: values[key] for key in values if str(key) != "Delta"}, 6
@@ -225,7 +234,14 @@ def answered(
         return compute(task, values, digits, False)
     near = with_largest(task, attention, values)
     if near is None:
-        return _where_meshes_end(compute, task, values, digits, far)
+        try:
+            return _where_meshes_end(compute, task, values, digits, far)
+        except CannotEvaluate:
+            near = with_largest(task, attention, values, steep=1.0)
+            found = None if near is None else _by_limit(compute, task, values, digits, *near)
+            if found is None or found[RISK].digits < (digits or 1):
+                raise
+            return found
     if near[1].error < SMALL_RISK * mpmath.mpf(10) ** -(digits or DEFAULT_DIGITS):
         found = _by_limit(compute, task, values, digits, *near)
         if found[RISK].digits >= (digits or 1):
@@ -291,6 +307,8 @@ def _where_meshes_end(
                     f"{reason}; a series in 1/{far.name} has no values to go by, as the kernel changes so far out that "
                     f"{far.name} meets it from about {far.met:.2g} on"
                 ) from reason
+    elif not far.sizes[-1] < far.size:
+        return on_meshes()
     try:
         answers = _by_series(compute, task, values, digits, far)
     except CannotEvaluate:

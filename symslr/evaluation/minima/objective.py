@@ -17,6 +17,8 @@ from symslr.evaluation.numbers.arithmetic import FLOAT
 
 STRICT = 1e-12
 """The tolerance at which a value is sought where a higher one gave none, about the finest that float64 meshes reach."""
+MEDIUM = 1e-7
+"""Tolerance near a minimum: its place is then known to the root of that, from where Newton steps converge."""
 PAST = 5.0
 """Times the scale at which the farthest feature of a kernel is met: a function that rises from there on falls no more."""
 SLIGHT = 0.01

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, NoLeastValue
-from symslr.evaluation.minima.objective import Objective
+from symslr.evaluation.minima.objective import MEDIUM, Objective
 from symslr.evaluation.minima.series import SPAN, USEFUL, Limit, limit
 from symslr.evaluation.minima.valley import FINE
 from symslr.evaluation.nodes.node import Pair
@@ -88,7 +88,10 @@ def followed(objective: Objective, points: Any, values: Any, end: int, edge: flo
         points[end], values[end] = side * NEARER * OUTWARDS, near
     for step in itertools.count(start + PAST + 1 if start else 2):
         place, where = side * NEARER * OUTWARDS**step, 0 if end == 0 else len(points)
-        points, values = np.insert(points, where, place), np.insert(values, where, sharp.number([place]))
+        value = sharp.number([place])
+        if not np.isfinite(value):  # too dear to so many digits: whether the function rises is seen with fewer
+            value = objective.rough(MEDIUM).number([place])
+        points, values = np.insert(points, where, place), np.insert(values, where, value)
         beyond = outwards(objective, side, step) if step >= start + ASKED and np.isfinite(values[end]) else None
         if beyond is not None:
             values[end] = np.inf

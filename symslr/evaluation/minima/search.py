@@ -11,7 +11,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.minima.grid import POINTS, STARTS, beside, local_minima, scan
 from symslr.evaluation.minima.local import Least, bracketed, polished
-from symslr.evaluation.minima.objective import Objective, all_looked_at, has_risen, unknown
+from symslr.evaluation.minima.objective import MEDIUM, Objective, all_looked_at, has_risen, unknown
 from symslr.evaluation.minima.outwards import SCALES, all_reached, beyond_edge, far_points, followed, inwards, outwards
 from symslr.evaluation.minima.series import Limit, limit
 from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
@@ -19,8 +19,6 @@ from symslr.evaluation.quadrature.scan import distinct
 
 ROUGH = 1e-4
 """Tolerance of the scan: it compares values that differ by more."""
-MEDIUM = 1e-7
-"""Tolerance near a minimum: its place is then known to the root of that, from where Newton steps converge."""
 NEAR = 3.0 * REACHES[1]
 """Part of itself to which a place is found before Newton steps, which move by as much with their first differences."""
 PARABOLAS = 8
