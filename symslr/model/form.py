@@ -44,12 +44,13 @@ def check_parameters(expr: Expr, what: str, allowed: Set[Basic] = frozenset()) -
 
 
 def _check_symbols(symbols: Set[Basic], what: str, allowed: Set[Basic] = frozenset()) -> None:
-    own = {
-        symbol.name: symbol for symbol in RESERVED
-    }  # by name, as values are given: of two symbols a, one would be the other
-    for symbol in sorted((one for one in symbols if str(one) in own), key=str):
-        meaning = MEANINGS.get(own[str(symbol)], "a token index")
-        other = f"symslr's own {symbol}, from symslr.model.symbols, or " if own[str(symbol)] in allowed else ""
+    named = {
+        str(symbol): symbol for symbol in MEANINGS
+    }  # values are given by name: another symbol a had that of the scale
+    for symbol in sorted((one for one in symbols if one in RESERVED or str(one) in named), key=str):
+        letter = named.get(str(symbol), symbol)
+        other = f"symslr's own {symbol}, from symslr.model.symbols, or " if letter in allowed else ""
+        meaning = MEANINGS.get(letter, "a token index")
         raise ValueError(f"{what}: mentions {symbol}, {meaning}; expected {other}a parameter of another name")
 
 

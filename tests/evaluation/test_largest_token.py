@@ -11,7 +11,7 @@ import pytest
 from sympy import Abs, Max, Rational, oo, sign, sin, tanh
 
 from symslr import MaxSLR, SpikedSLR, bayes_risk, evaluate, population_risk, softmax
-from symslr.evaluation.laplace import digits, table
+from symslr.evaluation.laplace import digits, node, table
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softplus
@@ -165,6 +165,7 @@ def test_no_logarithms_where_they_decide_nothing(
         return original(self, k, chosen, keep)
 
     monkeypatch.setattr(FloatSums, "is_dear", False)
+    monkeypatch.setattr(node, "STEEP", np.inf)  # on the product mesh, not along the ridge
     original = tables._loads_at
     monkeypatch.setattr(tables, "_loads_at", loads_at)
     values = {"L": 2, "nu": strength, "a": scale}

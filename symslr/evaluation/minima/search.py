@@ -281,13 +281,17 @@ def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
     Not where both lie so high that a smooth function falls between them no lower than to some other point.
     """
     found = rough.all_known(points[:, None])
-    (values, errors), most = found.T, np.min(np.sum(found, axis=1))
+    most, errors = np.min(np.sum(found, axis=1)), found[:, 1].copy()
+    values = found[:, 0].copy()
+    for k in np.flatnonzero(~np.isfinite(values)):
+        if has_risen(rough, points[:, None].tolist(), values, int(k)):
+            errors[k] = 0.0
     unsure, lower = errors[1:] + errors[:-1], np.minimum(values[1:], values[:-1])
     hidden = (np.abs(np.diff(values)) <= unsure) & ~(lower - 2.0 * unsure > most)
     for k in np.flatnonzero(np.append(hidden, False) | np.append(False, hidden)):
-        if not np.isfinite(values[k]) and has_risen(rough, points[:, None].tolist(), values, int(k)):
-            continue
-        found[k] = fine.known([points[k]])
+        finer = fine.known([points[k]])
+        if np.isfinite(finer[0]) or not np.isfinite(values[k]):
+            found[k] = finer
     return found[:, 0]
 
 
