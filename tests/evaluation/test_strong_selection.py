@@ -156,6 +156,17 @@ def test_no_limit_of_large_scales_through_values_that_lie_before_the_selection()
     assert abs(float(value) - 0.04863) <= float(value.error) + 2e-5
 
 
+def test_the_infimum_of_softplus_at_an_infinite_signal() -> None:
+    """At large scales softplus is max(x, 0), and two tokens of which one is positive are told apart.
+
+    Of two positive ones, at an angle uniform in (0, pi/2), the larger has the mean share 1/2 + log(2)/pi, and the squares 2/pi.
+    """
+    value, place = least_risk(MaxSLR(oo, length=2, noise=0), softplus, {})
+    hit, squares = 3 / 4 + (1 / 2 + np.log(2) / np.pi) / 4, 3 / 4 + 1 / (2 * np.pi)
+    assert abs(float(value) - (1 - hit**2 / squares)) <= float(value.error) < 1e-5
+    assert place["a"].value == mpmath.inf
+
+
 def test_a_limit_of_few_digits_is_told() -> None:
     """The infimum of softmax-1 at nu = oo is approached as the scale grows: P(no token is above 0) = 2^-4."""
     from sympy import oo
