@@ -44,9 +44,8 @@ def check_parameters(expr: Expr, what: str, allowed: Set[Basic] = frozenset()) -
 
 
 def _check_symbols(symbols: Set[Basic], what: str, allowed: Set[Basic] = frozenset()) -> None:
-    named = {
-        str(symbol): symbol for symbol in MEANINGS
-    }  # values are given by name: another symbol a had that of the scale
+    # values are given by name: another symbol a had that of the scale
+    named = {str(symbol): symbol for symbol in MEANINGS}
     for symbol in sorted((one for one in symbols if one in RESERVED or str(one) in named), key=str):
         letter = named.get(str(symbol), symbol)
         other = f"symslr's own {symbol}, from symslr.model.symbols, or " if letter in allowed else ""

@@ -114,9 +114,8 @@ def far_scale(scale: Expr, task: Task, attention: Attention, values: Mapping[Any
         return None
     met, _ = met_at(task, attention, values)
     slope, is_selection = _posterior(task.law)
-    if (
-        slope is not None and is_selection
-    ):  # before a kernel selects as sharply as the law does, values do not show the limit
+    # before a kernel selects as sharply as the law does, values do not show the limit
+    if slope is not None and is_selection:
         selects = abs(slope.xreplace(_numbers(slope, values)))
         met = max(met, float(selects)) if selects.is_number else met
     is_one = exponential(attention.kernel, x) is not None and attention.offset == 0

@@ -207,9 +207,8 @@ def _by_search(
         except CannotEvaluate:
             pass
     start = _place_in_the_limit(task, attention, moving, values)
-    if (
-        start is not None
-    ):  # where there is no value there, as at the strongest signals, a search in vain takes half a minute
+    # where there is no value there, as at the strongest signals, a search in vain takes half a minute
+    if start is not None:
         evaluate(risk, {**values, **start}, digits, "numpy")
     value, places = minimise(risk, moving, values, digits, start=start)
     if moving == [a] and places[a].value == 0 and attention.kernel.subs(x, 0) == 0:

@@ -42,7 +42,7 @@ class Objective:
 
     Attributes:
         seen: (the most that a value in float64 may be, its place), of all that were computed, to whatever tolerance.
-        refused: why there is no float64 value, by place.
+        refused: why there was no float64 value, by place; also where a smaller tolerance gave one.
         met: the size of the one variable at which the farthest feature of a kernel is met; 0 where there is none.
         selects: that at which a kernel selects as sharply as the law does; 0 where the law does not select.
     """
@@ -157,9 +157,9 @@ def all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
 
 
 def has_risen(objective: Objective, places: list[Any], values: Any, k: int) -> bool:
-    """Whether a place on a line lies outwards of known ones, that reach past the farthest feature and are not falling there.
+    """Whether a place on a line lies outwards of known ones, that reach past the farthest feature and do not fall there.
 
-    Nor is what falls there by less than a part of what it lies above the least, as by rounding where all weight is lost.
+    A fall by less than a hundredth of the height above the least value counts as none: rounding, where all weight is lost.
     """
     known = [(place[0], own) for place, own in zip(places, values) if np.isfinite(own)]
     if len(places[k]) > 1 or len(known) < 3 or known[0][0] <= places[k][0] <= known[-1][0]:
