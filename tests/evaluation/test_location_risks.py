@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from sympy import Abs, Expr, Rational, exp, gamma, log, sin, sqrt
 
 from symslr import Attention, LocationTask, SpikedSLR, evaluate, minimal_risk, softmax
@@ -127,6 +129,39 @@ def test_heads_that_come_together_are_named() -> None:
     assert float(two) < float(one) - 5 * float(two.error)
     assert float(places["a_1"]) == pytest.approx(float(places["a_2"]), abs=2e-3)
     assert "heads 1 and 2 come together" in two.method
+
+
+def spanned(features: list[np.ndarray], tokens: np.ndarray, strength: float) -> float:
+    """The least risk of combinations of functions of single tokens, from their values on a grid, for two tokens."""
+    steps = tokens[1] - tokens[0]
+    relevant, other = (steps * np.exp(-((tokens - m) ** 2) / 2) / np.sqrt(2 * np.pi) for m in (strength**0.5, 0.0))
+    values = np.array(features)
+    values /= np.linalg.norm(values, axis=1)[:, None]
+    hit, gram = values @ relevant, values * (relevant + other) @ values.T
+    return float(1 - hit @ np.linalg.solve(gram, hit))
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("heads", [2, 3])
+def test_heads_that_come_together_have_the_risk_of_the_kernel_and_its_slope(heads: int, mirrored: bool) -> None:
+    """And the better of the two bottoms, which for 1/(1 + e^-x) lies at negative scales of the pair."""
+    tokens = np.arange(-9.0, 12.0, 0.01)
+
+    def sigma(a: float) -> np.ndarray:
+        return 1 / (1 + np.exp(-a * tokens))
+
+    def risk(scales: Any) -> float:
+        pair = [sigma(scales[0]), tokens * sigma(scales[0]) * (1 - sigma(scales[0]))]
+        return spanned([*pair, *map(sigma, scales[1:])], tokens, 4.0)
+
+    starts = product((-2.0, -0.5, 0.5, 2.0), *[(-3.0, 3.0)] * (heads - 2))
+    truth = min(minimize(risk, start, method="Nelder-Mead", options={"fatol": 1e-13}).fun for start in starts)
+    kernel = SIGMOID.kernel.subs(x, -x) if mirrored else SIGMOID.kernel
+    law = LocationTask(length=2, strength=4, noise=0)
+    value, places = least_value(law, LocatedAttention(Attention(kernel, normaliser=None), heads=heads, separate=True))
+    assert abs(float(value) - truth) < float(value.error) < 2e-7
+    assert "come together" in value.method
+    assert min(float(place) * (-1 if mirrored else 1) for place in places.values()) < 0
 
 
 def test_heads_with_values_of_their_own() -> None:

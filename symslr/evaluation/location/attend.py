@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from math import exp
 from typing import Any
 
@@ -245,6 +246,10 @@ def _entmax(scores: Any) -> Any:
     return np.maximum(half - tau, 0.0) ** 2
 
 
+TOGETHER = 1e-4
+"""Two separate heads are never nearer than this, relative to 1 + the size of their scales: their difference is rounded by the inverse
+of it, and the H-th difference of as many that all come together by the power 1 - H."""
+
 MOST_LOG = 700.0
 """Beyond it an exponential is no number of float64."""
 
@@ -258,6 +263,7 @@ class Parameters:
         joint: weights log c_h that are free, of the heads behind the first.
         has_bias: whether one constant bias is free.
         own: names of the kernel's own parameters.
+        spacing: the least distance of separate heads, relative to 1 + the size of their scales.
     """
 
     heads: int
@@ -265,13 +271,16 @@ class Parameters:
     joint: int
     has_bias: bool
     own: tuple[str, ...]
+    spacing: float
 
     @classmethod
     def of(cls, attend: Attend) -> Parameters:
         attention = attend.attention
         joint = attention.heads - 1 if attention.is_joint else 0
         own = tuple(str(symbol) for symbol in attend.own)
-        return cls(attention.heads, attend.setting.directions, joint, attention.bias == "free", own)
+        is_alone = attention.heads == 1 or attention.is_joint
+        spacing = 0.0 if is_alone else TOGETHER ** (2 / attention.heads)
+        return cls(attention.heads, attend.setting.directions, joint, attention.bias == "free", own, spacing)
 
     @property
     def count(self) -> int:
@@ -282,12 +291,38 @@ class Parameters:
         return self.heads * self.directions
 
     def placed(self, vector: Any) -> Place:
-        """The place that a vector (count,) stands for."""
-        scales, rest = vector[: self._scales].reshape(self.heads, self.directions), vector[self._scales :]
+        """The place that a vector (count,) stands for; separate heads stand a least distance apart."""
+        scales, rest = self._apart(vector), vector[self._scales :]
         weights = np.concatenate([[0.0], rest[: self.joint]]) if self.joint else np.zeros(self.heads)
         bias = float(rest[self.joint]) if self.has_bias else 0.0
         own = tuple(float(number) for number in rest[self.joint + self.has_bias :])
         return Place(scales, weights, bias, own)
+
+    def together(self, vector: Any) -> tuple[int, int] | None:
+        """Two heads, counted from 1, that a vector (count,) has nearer than they may be; None where there are none."""
+        scales, least = self._split(vector)
+        pairs = combinations(range(self.heads), 2)
+        return next(((j + 1, k + 1) for j, k in pairs if np.linalg.norm(scales[j] - scales[k]) < least), None)
+
+    def _split(self, vector: Any) -> tuple[Any, float]:
+        """The scales (H, p) of a vector (count,), and the least distance of separate heads."""
+        scales = vector[: self._scales].reshape(self.heads, self.directions)
+        return scales, self.spacing * (1 + float(np.max(np.abs(scales))))
+
+    def _apart(self, vector: Any) -> Any:
+        """The scales (H, p) of a vector (count,), of which the distance d of every two separate heads becomes (d^2 + least^2)^(1/2),
+        along their difference: of an even function of d this is a smooth one."""
+        scales, least = self._split(vector)
+        if not least:
+            return scales
+        scales = scales.copy()
+        for j, k in combinations(range(self.heads), 2):
+            middle, difference = (scales[j] + scales[k]) / 2, scales[k] - scales[j]
+            distance = float(np.linalg.norm(difference))
+            along = difference / distance if distance else np.eye(self.directions)[0]
+            half = np.hypot(distance, least) / 2 * along
+            scales[j], scales[k] = middle - half, middle + half
+        return scales
 
     def printed(self, vector: Any, extents: Any, unit: float) -> dict[str, tuple[float, float, float]]:
         """Every parameter by the name it prints with: where it stands, and the ends between which it may lie.
@@ -298,6 +333,7 @@ class Parameters:
             unit: what scales are divided by.
         """
         found = {}
+        vector = np.concatenate([self._apart(vector).ravel(), vector[self._scales :]])
         for k, name in enumerate(self._names()):
             at, low, high = float(vector[k]), float(vector[k] - extents[0, k]), float(vector[k] + extents[1, k])
             if k < self._scales:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -62,9 +62,6 @@ COARSELY, FINELY = (1e-2, 1e-9), ((1e-3, 1e-15), (1e-4, 1e-15))
 of the two, one after the other, that go on from the best place by values with all their digits. A place is off by the square of the
 steps, and the longer ones come through flat valleys, where the shorter ones see rounding.
 """
-TOGETHER = 1e-3
-"""Difference of scales, relative to 1 + their size, of heads that tend to one."""
-
 Found = tuple[Value, dict[str, Value]]
 
 
@@ -160,12 +157,15 @@ def least_value(
         falls *= falls > float(half.error) + float(reached.error)
     is_far = falls > 0
     reached = replace(reached, error=reached.error + (STILL_FALLS * falls if is_far else found.fall))
+    together = parameters.together(found.place)
+    if together is not None:  # the risk goes with the square of their distance
+        wider = risks.value(replace(parameters, spacing=2 * parameters.spacing).placed(found.place))
+        reached = replace(reached, error=reached.error + abs(wider.value - reached.value))
     value = handed_out(reached, here, digits, began)
     if is_far:
         value = replace(value, method=f"{value.method}; the risk falls as parameters grow beyond {LARGEST_SCALE:g}")
-    together = _together(risks, place)
-    if together:
-        said = f"heads {together[0]} and {together[1]} come together, to be the kernel and its slope"
+    if together is not None:
+        said = "heads {} and {} come together, to be the kernel and its slope".format(*together)
         value = replace(value, method=f"{value.method}; {said}")
     return value, _places(parameters, found, float(unit), is_far)
 
@@ -264,17 +264,6 @@ def _printed(name: str, number: float, low: float, high: float, is_unknown: bool
     return Value(mpf(number), mpf(error), Kind.ESTIMATED, digits, "search in float64")
 
 
-def _together(risks: Risk, place: Place) -> tuple[int, int] | None:
-    """Two heads with value vectors of their own and nearly one scale; None where there are none."""
-    if risks.attend.attention.is_joint:
-        return None
-    for first, second in combinations(range(len(place.scales)), 2):
-        apart = float(np.max(np.abs(place.scales[first] - place.scales[second])))
-        if apart < TOGETHER * (1 + place.slope):
-            return first + 1, second + 1
-    return None
-
-
 def _searched(risks: Risk, parameters: Parameters, seed: int = 0, rule: Rule = SEARCH) -> Callable[[Any], float]:
     """The risk for a search by a rule, at the vector of all parameters; infinite without a value, and beyond the largest scale."""
 
@@ -371,9 +360,10 @@ def _starts(risks: Risk, joint: int, free: int) -> list[Any]:
     kinds, random = len(setting.shares), np.random.default_rng(0)
     starts = []
     sides = (FURTHER, -FURTHER) if heads > kinds else (1.0,)
-    for strength, further, turn in product((0.5, 1.0, 2.0), sides, range(kinds)):
+    signs = (1.0, -1.0) if heads > 1 else (1.0,)  # a kernel may fall
+    for strength, further, sign, turn in product((0.5, 1.0, 2.0), sides, signs, range(kinds)):
         chosen = [(turn + h) % kinds for h in range(heads)]
-        theta = setting.values[chosen] * further ** (np.arange(heads) // kinds)[:, None]
+        theta = sign * setting.values[chosen] * further ** (np.arange(heads) // kinds)[:, None]
         scales = strength * np.sqrt(max(setting.strength, 0.1)) * theta
         logs = np.log(setting.shares[chosen]) - setting.strength / 2 * np.sum(theta**2, axis=1)
         biases = (0.0, -np.log(setting.length)) if free else (None,)

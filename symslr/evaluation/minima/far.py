@@ -55,9 +55,6 @@ METHOD = "series in 1/{name} through values at {low:g} to {high:g}, its error wh
 SOME = 4
 """Digits with which the limit of a strong selection is taken where meshes end; a series through nearer values takes seconds."""
 
-SMALL_RISK = 0.01
-"""A risk for which the limit of a strong signal is to have the digits, where it is taken before meshes are tried."""
-
 Answers = dict[str, Value]
 """Numbers by name: the risk, and where it is attained."""
 
@@ -241,7 +238,7 @@ def answered(
             if found is None or found[RISK].digits < (digits or 1):
                 raise
             return found
-    if near[1].error < SMALL_RISK * mpmath.mpf(10) ** -(digits or DEFAULT_DIGITS):
+    if near[1].error < mpmath.mpf(10) ** -(digits or DEFAULT_DIGITS):  # of a risk below 1 it may have the digits
         found = _by_limit(compute, task, values, digits, *near)
         if found[RISK].digits >= (digits or 1):
             return found

@@ -37,12 +37,10 @@ from symslr.expression.value import Kind
 
 SEARCHED, FEWEST = 2**13, 2**9
 """Points while a minimum is searched: of all hidden configurations together, and of each."""
-SEARCH_GRID = 0.6
-"""Step of a trapezoid rule meanwhile."""
 BLOCK = 2**14
 """Keys that a search handles at once: 128 KiB."""
-LEAST = 1e-10
-"""Relative mass of a point that is left out meanwhile."""
+NEAR = 0.1
+"""Distance of scales, relative to 1 + their size, below which differences of heads stand for the heads."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +49,12 @@ class Sampled:
 
     Attributes:
         seconds: processor time of one value.
-        fixed: points of a search by seed, the same for all its places.
+        fixed: points of a search by seed and rule, the same for all its places.
     """
 
     attend: Attend
     seconds: float
-    fixed: dict[int, list[tuple[Any, Any, Any]]] = field(default_factory=dict)
+    fixed: dict[tuple[int, Rule], list[tuple[Any, Any, Any]]] = field(default_factory=dict)
 
     @property
     def is_random(self) -> bool:
@@ -66,10 +64,10 @@ class Sampled:
         return not (is_low and is_griddable(setting, self._is_alike))
 
     def search(self, place: Place, seed: int = 0, rule: Rule = SEARCH) -> Any:
-        """The row on always the same points of a seed."""
-        if seed not in self.fixed:
-            self.fixed[seed] = self._points(seed)
-        return sum(self._products(*points, place) for points in self.fixed[seed])
+        """The row on always the same points of a seed, or of a trapezoid rule."""
+        if (seed, rule) not in self.fixed:
+            self.fixed[seed, rule] = self._points(seed, rule)
+        return sum(self._products(*points, place) for points in self.fixed[seed, rule])
 
     def means(self, place: Place) -> Means:
         """Rows of the means of all products of (a, sigma_1, ...), from samples until the risk is sharp."""
@@ -83,12 +81,12 @@ class Sampled:
             return means
         return sampled_until_sharp(setting, integrand, residual, self.seconds, self._is_alike)
 
-    def _points(self, seed: int) -> list[tuple[Any, Any, Any]]:
+    def _points(self, seed: int, rule: Rule) -> list[tuple[Any, Any, Any]]:
         """Filtered keys (n, L, p), their masses and posterior means."""
         setting = self.attend.setting
         left = posterior(setting)
         if not self.is_random:
-            grid = Grid.of(setting, SEARCH_GRID, self._is_alike)
+            grid = Grid.of(setting, rule, self._is_alike)
             every = [(keys, mass) for keys, mass, _ in grid.parts()]
         else:
             laid_out = strata(setting, self._is_alike)
@@ -96,7 +94,7 @@ class Sampled:
             every = list(batches(setting, self._is_alike, max(size, FEWEST), seed))
         found = []
         for keys, mass in every:
-            kept = mass > LEAST * np.max(mass)
+            kept = mass > rule.least * np.max(mass)
             found.append((self.attend.filtered(keys[kept]), mass[kept], left(keys[kept])[0]))
         return _in_blocks(found)
 
@@ -108,11 +106,32 @@ class Sampled:
     def _products(self, scores: Any, mass: Any, mean: Any, place: Place) -> Any:
         """Sums of the products of (a, sigma_1, ...) under C_v, as one row."""
         setting = self.attend.setting
-        every = np.concatenate([mean[..., None], self.attend.weights(scores, place)], axis=2)
+        weights = self.attend.weights(scores, place)
+        if weights.shape[2] > 1:
+            weights = _divided(weights, place.scales)
+        every = np.concatenate([mean[..., None], weights], axis=2)
         independent = setting.are_values_independent
         other = every if independent else np.einsum("lm,nmh->nlh", setting.value_matrix, every)
         count = every.shape[2]
         return ((every * mass[:, None, None]).reshape(-1, count).T @ other.reshape(-1, count)).ravel()
+
+
+def _divided(weights: Any, scales: Any) -> Any:
+    """What spans the weights (n, L, H) of separate heads, (n, L, H).
+
+    Newton's divided differences of heads whose scales (H, p) are near each other: the matrix of their mean products has an inverse
+    where that of the heads themselves has lost the square of how near they are.
+    """
+    order = np.lexsort(scales.T[::-1])
+    scales, parts = scales[order], [weights[..., head] for head in order]
+    heads, size = len(parts), 1 + float(np.max(np.abs(scales)))
+    for step in range(1, heads):
+        for head in range(heads - 1, step - 1, -1):
+            gaps = np.linalg.norm(np.diff(scales[head - step : head + 1], axis=0), axis=1)
+            if np.max(gaps) < NEAR * size:
+                apart = float(np.linalg.norm(scales[head] - scales[head - step]))
+                parts[head] = (parts[head] - parts[head - 1]) / apart
+    return np.stack(parts, axis=2)
 
 
 def _in_blocks(parts: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:

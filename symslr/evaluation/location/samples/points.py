@@ -15,7 +15,7 @@ import scipy
 from symslr.evaluation.location.means import Means
 from symslr.evaluation.location.posterior import configurations, ways
 from symslr.evaluation.location.setting import Setting, times_keys
-from symslr.evaluation.location.tables.rules import COARSE, FINE
+from symslr.evaluation.location.tables.rules import COARSE, FINE, Rule
 from symslr.expression.value import Kind
 from symslr.model.location.where import Independent
 
@@ -93,8 +93,7 @@ def quadrature(setting: Setting, integrand: Integrand, seconds: float, alike: bo
     """
     if not is_griddable(setting, alike):
         return None
-    step = STEPS[dimensions(setting)]
-    grids = [Grid.of(setting, rule.key * step, alike, reach) for rule, reach in ((FINE, REACH), (COARSE, NEARER))]
+    grids = [Grid.of(setting, rule, alike, reach) for rule, reach in ((FINE, REACH), (COARSE, NEARER))]
     began, rows, done, whole = time.process_time(), [], 0, sum(grid.work for grid in grids)
     for grid in grids:
         row: Any = 0.0
@@ -132,8 +131,9 @@ class Grid:
     root: Any
 
     @classmethod
-    def of(cls, setting: Setting, step: float, alike: bool, reach: float = REACH) -> Grid:
+    def of(cls, setting: Setting, rule: Rule, alike: bool, reach: float = REACH) -> Grid:
         """With the nodes that are near the mean of a configuration."""
+        step = rule.key * STEPS[dimensions(setting)]
         found = strata(setting, alike, MOST_MIXED)
         assert found is not None
         shares, signals = found
