@@ -179,6 +179,14 @@ def test_the_infimum_of_softplus_at_an_infinite_signal() -> None:
     assert place["a"].value == mpmath.inf
 
 
+def test_one_digit_of_a_strong_selection_is_that_of_its_limit() -> None:
+    """Regression: meshes were tried first, for minutes, also where the limit with its bound has the digit asked for."""
+    value, _ = least_risk(MaxSLR(1000, length=2, noise=0), softplus, {}, digits=1)
+    limit, _ = least_risk(MaxSLR(oo, length=2, noise=0), softplus, {})
+    assert value.method.startswith("limit of a strong signal")
+    assert 1e-4 < abs(float(limit) - 0.04864) < float(value.error) < 0.005  # own sums at a = 1000
+
+
 def test_a_limit_of_few_digits_is_told() -> None:
     """The infimum of softmax-1 at nu = oo is approached as the scale grows: P(no token is above 0) = 2^-4."""
     from sympy import oo
