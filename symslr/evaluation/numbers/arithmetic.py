@@ -63,10 +63,6 @@ class Arithmetic(ABC):
         """start, ..., stop - 1 as an array."""
 
     @abstractmethod
-    def full(self, count: int, value: Any) -> Any:
-        """An array of one number."""
-
-    @abstractmethod
     def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
         """Functions of arrays; a result may be a scalar where the expression is constant."""
 
@@ -107,9 +103,6 @@ class Float64(Arithmetic):
     def integers(self, start: int, stop: int) -> Any:
         return np.arange(start, stop, dtype=float)
 
-    def full(self, count: int, value: Any) -> Any:
-        return np.full(count, value)
-
     def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
         return compile_float(symbols, exprs)
 
@@ -144,9 +137,6 @@ class ObjectArrays(Arithmetic):
 
     def integers(self, start: int, stop: int) -> Any:
         return np.array([self.number(i) for i in range(start, stop)], dtype=object)
-
-    def full(self, count: int, value: Any) -> Any:
-        return np.full(count, value, dtype=object)
 
     def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
         function = self.function(symbols, exprs)

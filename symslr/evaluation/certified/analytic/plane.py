@@ -207,14 +207,10 @@ class PlaneTransform(Octaves):
                 column = self.columns[j]
                 left = arb_mat([[to_one_unit(row[i] * column[i]) for i in near] for row in one.loads])
                 right = arb_mat([[to_one_unit(row[i]) for i in near] for row in other.loads]).transpose()
-                tables.append([[self._powered(j, n, m + left_out) for m in row] for row in (left * right).tolist()])
+                rows = (left * right).tolist()
+                tables.append([[whole_power(self.rule.enclosure(j, m + left_out), n) for m in row] for row in rows])
         terms = (sum(map(mul, other.weights, map(prod, zip(*rows))), arb(0)) for rows in zip(*tables))
         return sum(map(mul, one.weights, terms), arb(0))
-
-    def _powered(self, j: int, n: int, total: Any) -> Any:
-        """M_j^n from the sum of its rule."""
-        moment = self.rule.enclosure(j, total)
-        return moment if n == 1 else whole_power(moment, n)
 
     def _near(self, j: int, loads: list[Any]) -> tuple[list[int], Any]:
         """The tokens that count for a factor where e^{-uK-tW} is at most ``loads``, and a ball with what the others hold."""
