@@ -46,9 +46,9 @@ class Arithmetic(ABC):
         """
         return value
 
-    @abstractmethod
     def middle(self, value: Any) -> Any:
         """A scalar without its error, which ``number`` takes again."""
+        return value
 
     def lost(self, value: Any) -> Any:
         """What a number may have lost that is too small to keep its digits, or to be told from zero."""
@@ -85,10 +85,6 @@ class Float64(Arithmetic):
         if not math.isfinite(value):
             raise CannotEvaluate(f"a number on the way is beyond the range of float64, {sys.float_info.max:.1e}")
         return value
-
-    def middle(self, value: Any) -> float:
-        """The number itself."""
-        return float(value)
 
     def masses(self, values: Any) -> list[float]:
         """Sums of absolute values, for every entry of the first axis."""

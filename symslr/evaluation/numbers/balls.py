@@ -81,9 +81,6 @@ class Multiprecision(ObjectArrays):
     def pi(self) -> Any:
         return +mpmath.pi
 
-    def middle(self, value: Any) -> Any:
-        return value
-
     def more_bits(self, bits: int) -> AbstractContextManager[Any]:
         return cast(AbstractContextManager[Any], mpmath.workprec(mpmath.mp.prec + bits))
 

@@ -84,13 +84,13 @@ class MovingTransform(Transform):
 
     def missing_nats(self) -> float:
         """How much smaller the errors of the M_j have to be for the integrals to about e^-goal; 0 where they are."""
-        needed = max([0.0, *(self.needed_nats(integrand, self.goal) - self.nats for integrand in self.integrands)])
+        needed = max([0.0, *(self.needed_nats([integrand], self.goal) - self.nats for integrand in self.integrands)])
         if needed > 0:
             return needed
         return max([0.0, *(self._excess(integrand) for integrand in self.integrands)])
 
     def _excess(self, integrand: Integrand) -> float:
-        size = float(np.logaddexp.reduce(self._log_terms(integrand))) + log(0.25 / self.step)
+        size = float(np.logaddexp.reduce(self.log_terms([integrand]))) + log(0.25 / self.step)
         return float(self._off(integrand).log()) - size + self.goal
 
     @cached_property

@@ -60,7 +60,7 @@ class MovingPlane(PlaneTransform):
 
     def _excess(self, pair: Pair) -> float:
         """By estimates of the M_j up to the last nodes: these lie where bounds of the tails are small, and the M_j far smaller."""
-        ends, terms = self._ends(pair, self.goal)[0], self._log_terms(pair)
+        ends, terms = self._ends(pair, self.goal)[0], self.log_terms(pair)
         inside = np.ix_(*(own.last * self.step >= PLANNED for own in ends))
         growth = sum(
             n * np.log1p(np.exp(np.minimum(float(error.log()) - logs[inside], LARGEST)))
