@@ -82,6 +82,7 @@ HALF_LINES = [
     ((1 + z**2) ** Rational(-1, 2), -1),
     (erf(z), -1),
     (atan(z), -1),
+    (1 / atan(z ** (-3)), -1),
     (exp(-z) ** Rational(1, 3), 1),
     (1 / (2 + sin(z) - cos(z) / 3), 1),
     (z**5 - 40 * z**4 + z, -1),
