@@ -81,7 +81,7 @@ COARSE = [
 
 def on_mesh(term: Monomial, step: float) -> tuple[PhiRule, Integrand]:
     """The same integral with a step of our choice, with phi to 110 nats."""
-    integrand = Integrand(ball(term.power + 1), ball(term.offset), tuple(term.tokens.values()))
+    integrand = Integrand(ball(term.powers[0] + 1), ball(term.offset), tuple(term.tokens.values()))
     rule = PhiRule(list(term.tokens), integrand, 60.0)
     rule.step, rule.nats = step, 110.0
     return rule, integrand

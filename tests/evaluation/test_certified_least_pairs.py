@@ -104,7 +104,7 @@ def test_every_error_is_in_the_model(
     ended, pair = made(kernels, copies, 40.0, 3.0)
     assert there(ended, pair).overlaps(exact)
     layout, beyond = ended.prepared(pair)
-    ended.known[pair] = layout, arb(0)
+    ended.known["prepared", pair] = layout, arb(0)
     assert not there(ended, pair).overlaps(exact)
     rests = beyond - layout.beyond
     assert rests.rad() > 0

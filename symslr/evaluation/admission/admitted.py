@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -134,11 +135,8 @@ def _doubtful(expr: Expr) -> tuple[Expectation, ...]:
 
 def _sides(count: int) -> list[tuple[Expr, ...]]:
     """All signs of so many numbers."""
-    found: list[tuple[Expr, ...]] = [()]
-    for _ in range(count):
-        size = Dummy(positive=True)
-        found = [(*signs, one) for signs in found for one in (size, -size)]
-    return found
+    sizes = [Dummy(positive=True) for _ in range(count)]
+    return list(product(*((size, -size) for size in sizes)))
 
 
 def _brief(body: Expr) -> str:

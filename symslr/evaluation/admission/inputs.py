@@ -172,9 +172,6 @@ def _scalar(symbol: Symbol, value: object) -> Any:
         number = exact(value, symbol.name)
     except TypeError as error:
         raise ValueError(str(error)) from None
-    if number.is_Rational:
-        _check(symbol, number)
-        return number
     if not number.is_number or not number.is_comparable:
         raise ValueError(f"{symbol}: found {number}; expected a finite real number")
     if number.is_infinite:

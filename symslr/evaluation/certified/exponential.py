@@ -94,10 +94,10 @@ class PhiRule(OuterRule):
         self.log_moments = orders * np.array(self.shifts) + (orders * np.array(self.slopes)) ** 2 / 2
         peak = self._plan(integrand, nats)
         self.tilts = [0.0] * len(tokens)
-        self.nats = self.needed_nats(integrand, nats)
+        self.nats = self.needed_nats([integrand], nats)
         if self.nats > UNTILTED_EXCESS * nats:
             self._tilt(peak)
-            self.nats = self.needed_nats(integrand, nats)
+            self.nats = self.needed_nats([integrand], nats)
         if self.nats > nats + LARGEST_RANGE:
             raise OutOfDigits("certified: the Laplace integral takes too many digits of its tokens: extreme parameters")
         self.nats += GUARD_NATS
@@ -137,7 +137,7 @@ class PhiRule(OuterRule):
         self.logs = self.known_logs = [
             log_phi(s, grid + c, n) for s, c, n in zip(self.slopes, self.shifts, self.copies)
         ]
-        return self._log_terms(integrand)
+        return self.log_terms([integrand])
 
     def _tilt(self, peak: float) -> None:
         """Each function by its saddle point; the factor between phi and psi is explicit and costs no accuracy."""

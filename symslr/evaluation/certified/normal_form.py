@@ -52,11 +52,6 @@ class Monomial:
     tokens: dict[Token, int] = field(default_factory=dict)
 
     @property
-    def power(self) -> Expr:
-        """Of the first variable."""
-        return self.powers[0] if self.powers else S.Zero
-
-    @property
     def offset(self) -> Expr:
         """Of the first variable."""
         return self.offsets[0] if self.offsets else S.Zero

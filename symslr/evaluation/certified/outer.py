@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import atan, ceil, cos, factorial, floor, inf, lgamma, log, pi, sqrt
 from typing import Any
 
@@ -75,13 +76,19 @@ class Window:
 
 
 class LogNodes:
-    """The nodes v = ih of log u.
+    """The nodes v = ih of log u, and estimates of some functions M_j by which they are chosen.
 
     Attributes:
         step: h in floats.
+        grid: where the M_j are estimated in floats, in log u; ends where the right tails of all integrals are small.
+        logs: log M_j there, on the product of the grids of all its variables, an array for every function.
+        known_logs: the same of what is computed to an absolute error, where that is not M_j itself.
     """
 
     step: float
+    grid: Array
+    logs: Sequence[Array]
+    known_logs: Sequence[Array]
 
     @property
     def exact_step(self) -> Any:
@@ -97,16 +104,20 @@ class LogNodes:
         step = self.exact_step
         return (power * (low * step)).exp() / (power * step).expm1()
 
-    @staticmethod
-    def spared(terms: Array, logs: Sequence[Array], copies: Sequence[int], nats: float) -> float:
-        """Nats such that errors e^-nats in every M_j keep the integral to e^-nats of the argument.
+    def log_terms(self, along: Sequence[Integrand]) -> Array:
+        """The logarithm of an integrand, given along each of its variables, on the product of their grids: an estimate."""
+        parts = (float(own.k) * self.grid - float(own.offset) * np.exp(np.minimum(self.grid, 700.0)) for own in along)
+        terms = reduce(np.add.outer, parts)
+        for n, logs in zip(along[0].copies, self.logs):
+            if n:
+                terms = terms + n * logs
+        return np.asarray(terms)
 
-        Args:
-            terms: the logarithm of the integrand, an estimate.
-            logs: that of every M_j at the same places.
-        """
+    def needed_nats(self, along: Sequence[Integrand], nats: float) -> float:
+        """Nats such that errors e^-nats in every M_j keep the integral to e^-nats of the argument."""
+        terms = self.log_terms(along)
         inside = terms > np.max(terms) - nats - 5
-        spoiled = [(terms + log(n) - own)[inside] for n, own in zip(copies, logs) if n]
+        spoiled = [(terms + log(n) - own)[inside] for n, own in zip(along[0].copies, self.known_logs) if n]
         excess = np.logaddexp.reduce(np.concatenate(spoiled)) - np.logaddexp.reduce(terms, axis=None)
         return nats + max(0.0, float(excess))
 
@@ -132,17 +143,11 @@ class OuterRule(LogNodes, ABC):
     """Abstract: some functions M_j on the nodes e^{ih}, and the integrals of their products.
 
     Attributes:
-        grid: where the M_j are estimated in floats, in log u; ends where the right tails of all integrals are small.
-        logs: log M_j there, a row for every function.
-        known_logs: the same of what is computed to an absolute error, where that is not M_j itself.
         log_moments: log E_j K^r, an estimate: a row for every r up to ``most_terms``, a column for every function.
         errors: for every function a ball above the error of ``taylor``, of the M_j that it belongs to.
         known: the M_j at nodes where they have been computed.
     """
 
-    grid: Array
-    logs: Sequence[Array]
-    known_logs: Sequence[Array]
     log_moments: Array
     errors: Sequence[Any]
     known: dict[int, list[Any]]
@@ -164,17 +169,6 @@ class OuterRule(LogNodes, ABC):
     @abstractmethod
     def best_power(self, j: int, v: float) -> tuple[float, float]:
         """(p, log of (p/(e u))^p E_j K^-p) at u = e^v for about the best p >= 0."""
-
-    def needed_nats(self, integrand: Integrand, nats: float) -> float:
-        """Nats such that errors e^-nats in every M_j keep the integral to e^-nats of the argument."""
-        return self.spared(self._log_terms(integrand), self.known_logs, integrand.copies, nats)
-
-    def _log_terms(self, integrand: Integrand) -> Array:
-        terms = float(integrand.k) * self.grid - float(integrand.offset) * np.exp(np.minimum(self.grid, 700.0))
-        for j, n in enumerate(integrand.copies):
-            if n:
-                terms = terms + n * self.logs[j]
-        return np.asarray(terms)
 
     def integral(self, integrand: Integrand, nats: float) -> Any:
         """The enclosure, aimed at a relative error of e^-nats.
@@ -205,7 +199,7 @@ class OuterRule(LogNodes, ABC):
         Raises:
             NotProved: where the right tail is not bounded.
         """
-        terms = self._log_terms(integrand)
+        terms = self.log_terms([integrand])
         goal = float(np.logaddexp.reduce(terms)) + log(self.grid[1] - self.grid[0]) - nats
         zero = sum(n * self.log_moments[0][j] for j, n in enumerate(integrand.copies) if n)
         end, count = left_end(integrand, self.log_moments[: self.most_terms + 1], goal - max(zero, 0.0))

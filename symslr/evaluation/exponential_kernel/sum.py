@@ -75,7 +75,7 @@ class SharedTable:
         shows_missing: whether 1 - M of the survival functions is asked for.
         tokens: k with s x = step k, (nodes of x,).
         levels: what makes the sums of every level out of weights, (levels, nodes of x).
-        offsets: what makes the sums with eight times the step out of values, (8, nodes of u).
+        offsets: what makes the sums with eight times the step, each from another first node, out of values, (8, nodes of u).
     """
 
     def __init__(self, grid: Grid, points: Points, rare: Sequence[int] = ()) -> None:
@@ -108,7 +108,8 @@ class SharedTable:
             for step in (np.zeros(2, dtype=int), INWARDS)
         )
         self.tokens = np.arange(grid.first, grid.first + grid.count)
-        self.levels, self.offsets = coarser(LEVELS, grid.count), _offset(grid.rows)
+        self.levels = coarser(LEVELS, grid.count)
+        self.offsets = np.tile(8.0 * np.eye(8), (grid.rows + 7) // 8)[:, : grid.rows]
 
     @cached_property
     def missing(self) -> Pairs:
@@ -162,14 +163,6 @@ def _slice(members: list[int]) -> Any:
     """Neighbouring moments as a slice: a view of their numbers, not a copy."""
     start, stop = members[0], members[-1] + 1
     return slice(start, stop) if stop - start == len(members) else members
-
-
-def _offset(count: int) -> Any:
-    """The eight sums with eight times the step, each from another first node: (8, nodes)."""
-    table = np.zeros((8, count))
-    for n, row in enumerate(table):
-        row[n::8] = 8.0
-    return table
 
 
 LARGEST = 709.0

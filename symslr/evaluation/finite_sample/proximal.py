@@ -218,9 +218,7 @@ def newton(terms: SampleTerms, samples: Samples, start: Array, tolerance: float 
     keys, values = np.array(start), np.empty(start.shape[1])
     active = np.arange(start.shape[1])
     part, at = samples, np.array(start)
-    model = _expansion(terms, part, at)
-    value = model.value
-    step, slope = _direction(terms, model, samples.V_k)
+    value, step, slope = _descent(terms, part, at)
     length = np.ones(len(active))
     for _ in range(MOST_STEPS):
         last = -slope <= tolerance * (1 + value)
@@ -232,67 +230,49 @@ def newton(terms: SampleTerms, samples: Samples, start: Array, tolerance: float 
                 return keys, values
             active, part, at, trial = active[stay], part.take(stay), at[:, stay], trial[:, stay]
             value, step, slope, length = value[stay], step[:, stay], slope[stay], length[stay]
-        model = _expansion(terms, part, trial)
-        falls = model.value <= value + 1e-4 * length * slope + 1e-15 * (1 + value)
-        new_step, new_slope = _direction(terms, model, samples.V_k)
+        new_value, new_step, new_slope = _descent(terms, part, trial)
+        falls = new_value <= value + 1e-4 * length * slope + 1e-15 * (1 + value)
         at = np.where(falls, trial, at)
-        value, slope = np.where(falls, model.value, value), np.where(falls, new_slope, slope)
+        value, slope = np.where(falls, new_value, value), np.where(falls, new_slope, slope)
         step, length = np.where(falls, new_step, step), np.where(falls, 1.0, length / 4)
     keys[:, active], values[active] = at, value
     return keys, values
-
-
-@dataclass(frozen=True)
-class _Model:
-    """F at the keys of every sample, with its gradient and Hessian, and the data term's own value and slope."""
-
-    value: Array
-    gradient: Array
-    hessian: Array
-    data: Array
-    data_slope: Array
-
-
-def _expansion(terms: SampleTerms, samples: Samples, keys: Array) -> _Model:
-    data, slope, hessian = terms.expansion(keys, samples.omega_z, samples.label, samples.V_v)
-    moved = keys - samples.omega_chi
-    np.einsum("lln->ln", hessian)[...] += 1 / samples.V_k
-    value = data + np.einsum("ln,ln->n", moved, moved) / (2 * samples.V_k)
-    return _Model(value, slope + moved / samples.V_k, hessian, data, slope)
 
 
 LONGEST = 5.0
 """No step moves a key by more: beyond, the quadratic model of an exponential says nothing."""
 
 
-def _direction(terms: SampleTerms, model: _Model, V_k: float) -> tuple[Array, Array]:
-    """(step, slope of F along it): Newton's where the Hessian is safely positive, Gauss-Newton's elsewhere.
+def _descent(terms: SampleTerms, samples: Samples, keys: Array) -> tuple[Array, Array, Array]:
+    """(F at the keys, step, slope of F along it): Newton's where the Hessian is safely positive, Gauss-Newton's elsewhere.
 
     Newton's step is found in the L - 1 differences of keys where sigma depends on nothing else.
     """
-    gradient = model.gradient
+    V_k, moved = samples.V_k, keys - samples.omega_chi
+    data, data_slope, hessian = terms.expansion(keys, samples.omega_z, samples.label, samples.V_v)
+    np.einsum("lln->ln", hessian)[...] += 1 / V_k
+    value, gradient = data + np.einsum("ln,ln->n", moved, moved) / (2 * V_k), data_slope + moved / V_k
     if terms.invariant and len(gradient) > 1:
-        step, pivot = _in_differences(model.hessian, gradient)
+        step, pivot = _in_differences(hessian, gradient)
     else:
-        step, pivot = newton_step(model.hessian, gradient)
+        step, pivot = newton_step(hessian, gradient)
     convex = pivot > SAFE / V_k  # also False where an overflow left nan
     if not convex.all():
-        step = np.where(convex, step, _gauss_newton(model, V_k))
+        step = np.where(convex, step, _gauss_newton(gradient, data, data_slope, V_k))
     longest = np.abs(step).max(axis=0)
     step *= np.minimum(1.0, LONGEST / np.maximum(longest, 1e-300))
-    return step, np.einsum("ln,ln->n", gradient, step)
+    return value, step, np.einsum("ln,ln->n", gradient, step)
 
 
 SAFE = 1e-3
 """Smallest pivot, in units of 1/V_k, with which Newton's step is trusted."""
 
 
-def _gauss_newton(model: _Model, V_k: float) -> Array:
+def _gauss_newton(gradient: Array, data: Array, data_slope: Array, V_k: float) -> Array:
     """-(I/V_k + grad rho grad rho^T)^-1 gradient, where the data term is rho^2/2: a direction of descent everywhere."""
-    gradient, data_slope = model.gradient, model.data_slope
     along = np.einsum("ln,ln->n", data_slope, gradient)
     norm = np.einsum("ln,ln->n", data_slope, data_slope)
-    return -V_k * (gradient - data_slope * (along / (2 * model.data / V_k + norm + 1e-300)))
+    return -V_k * (gradient - data_slope * (along / (2 * data / V_k + norm + 1e-300)))
 
 
 def _in_differences(hessian: Array, gradient: Array) -> tuple[Array, Array]:

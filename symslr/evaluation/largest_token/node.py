@@ -201,7 +201,7 @@ class TokenSums(Sums):
             own = max(1, ceil(count * (high - low) / whole - 1e-9))
             half = arithmetic.number(high - low) / (2 * own)
             starts.append(arithmetic.number(low) + 2 * half * arithmetic.integers(0, own))
-            halves.append(arithmetic.full(own, half))
+            halves.append(np.full(own, half))
         first, half = np.concatenate(starts)[:, None], np.concatenate(halves)[:, None]
         return Panels((first + half * (1 + t)).ravel(), (half * weights).ravel(), half[:, 0])
 

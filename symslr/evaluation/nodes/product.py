@@ -6,6 +6,7 @@ Source: the definition of the expectation itself; only a Gaussian average over t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache, partial
 from functools import reduce as fold
 from typing import Any, final
 
@@ -52,7 +53,7 @@ class ProductNode(Node):
 
     def __init__(self, expectation: SequenceExpectation, reason: str) -> None:
         self.expectation, self.reason = expectation, reason
-        self._built: dict[int, _Product] = {}
+        self._product = cache(partial(_Product, expectation))
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         length = self.expectation.law.length
@@ -61,10 +62,8 @@ class ProductNode(Node):
             raise CannotEvaluate(f"L = {tokens}: {self.reason}; by direct quadrature only L <= {LONGEST} is in reach")
         if not isinstance(context.arithmetic, Float64):
             raise FloatOnly(f"{self.reason}; direct quadrature is in float64 only: ask for 12 digits or fewer")
-        if tokens not in self._built:
-            self._built[tokens] = _Product(self.expectation, tokens)
         with np.errstate(all="ignore"):
-            return self._built[tokens].value(scope, context.tolerance)
+            return self._product(tokens).value(scope, context.tolerance)
 
 
 class _Product:

@@ -46,9 +46,9 @@ class Arithmetic(ABC):
         """
         return value
 
-    @abstractmethod
     def middle(self, value: Any) -> Any:
         """A scalar without its error, which ``number`` takes again."""
+        return value
 
     def lost(self, value: Any) -> Any:
         """What a number may have lost that is too small to keep its digits, or to be told from zero."""
@@ -61,10 +61,6 @@ class Arithmetic(ABC):
     @abstractmethod
     def integers(self, start: int, stop: int) -> Any:
         """start, ..., stop - 1 as an array."""
-
-    @abstractmethod
-    def full(self, count: int, value: Any) -> Any:
-        """An array of one number."""
 
     @abstractmethod
     def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
@@ -90,10 +86,6 @@ class Float64(Arithmetic):
             raise CannotEvaluate(f"a number on the way is beyond the range of float64, {sys.float_info.max:.1e}")
         return value
 
-    def middle(self, value: Any) -> float:
-        """The number itself."""
-        return float(value)
-
     def masses(self, values: Any) -> list[float]:
         """Sums of absolute values, for every entry of the first axis."""
         found: list[float] = np.abs(values).reshape(len(values), -1).sum(axis=1).tolist()
@@ -106,9 +98,6 @@ class Float64(Arithmetic):
 
     def integers(self, start: int, stop: int) -> Any:
         return np.arange(start, stop, dtype=float)
-
-    def full(self, count: int, value: Any) -> Any:
-        return np.full(count, value)
 
     def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
         return compile_float(symbols, exprs)
@@ -144,9 +133,6 @@ class ObjectArrays(Arithmetic):
 
     def integers(self, start: int, stop: int) -> Any:
         return np.array([self.number(i) for i in range(start, stop)], dtype=object)
-
-    def full(self, count: int, value: Any) -> Any:
-        return np.full(count, value, dtype=object)
 
     def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
         function = self.function(symbols, exprs)

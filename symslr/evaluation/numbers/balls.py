@@ -15,7 +15,6 @@ from typing import Any, cast
 import mpmath
 import numpy as np
 from flint import arb, ctx, fmpq
-from mpmath.libmp import from_man_exp
 from sympy import Expr, Symbol, lambdify
 from sympy.printing.pycode import MpmathPrinter
 
@@ -81,9 +80,6 @@ class Multiprecision(ObjectArrays):
     @property
     def pi(self) -> Any:
         return +mpmath.pi
-
-    def middle(self, value: Any) -> Any:
-        return value
 
     def more_bits(self, bits: int) -> AbstractContextManager[Any]:
         return cast(AbstractContextManager[Any], mpmath.workprec(mpmath.mp.prec + bits))
@@ -164,10 +160,9 @@ def to_one_unit(balls: Any) -> Any:
 
 def from_mpf(value: Any, error: Any = 0) -> Any:
     """The ball around an mpmath number."""
-    sign, man, exponent, _ = value._mpf_
-    if not man and exponent:
+    if not mpmath.isfinite(value):
         raise CannotEvaluate(f"found {mpmath.nstr(value)}; expected a finite number")
-    centre = arb((int(-man if sign else man), int(exponent)))
+    centre = arb(value)
     return centre if not error else centre + arb(0, from_mpf(mpmath.mpf(error)).upper())
 
 
@@ -175,8 +170,7 @@ def centre(number: Any) -> Any:
     """The middle of a ball as an mpmath number, exactly."""
     if not number.is_finite():
         raise CannotEvaluate("balls: a division by an enclosure of zero or a value outside a domain")
-    mantissa, exponent = number.mid().man_exp()
-    return mpmath.mp.make_mpf(from_man_exp(int(mantissa), int(exponent)))
+    return mpmath.mp.make_mpf(number._mpf_)
 
 
 def radius(number: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sympy import Add, E, Expr, Integer, Mul, Poly, PolynomialError, Pow, S, Symbol, cancel, expand, log
+from sympy import Abs, Add, E, Expr, Mul, Poly, PolynomialError, Pow, S, Symbol, cancel, expand, log
 from sympy import exp as exp_
 
 
@@ -113,5 +113,4 @@ def exponential(kappa: Expr, x: Symbol) -> Exponential | None:
 
 def magnitude(expr: Expr) -> Expr:
     """A bound for the rounding error of a sum, in units of the roundoff: the sum of |terms|."""
-    terms = [t for t in Add.make_args(expr) if t != 0]
-    return Add(*(abs(t) for t in terms)) if terms else Integer(0)
+    return Add(*map(Abs, Add.make_args(expr)))

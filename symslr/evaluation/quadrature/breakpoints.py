@@ -61,14 +61,11 @@ def vanishing_factors(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
     """
     pairs = [factor.as_base_exp() for factor in Mul.make_args(expr)]
     bases = [base for base, power in pairs]
-    linear = [base for base, power in pairs if _shows(base, power, x)]
+    powers = {base for base, power in pairs if power != 1 and base.has(x) and base.is_polynomial(x)}
+    linear = [base for base in bases if base in powers or solved(base, x) is not None]
     others = (base for base in bases if base.has(x) and base not in linear and not base.is_positive)
     at_zero = any(base.xreplace({x: S.Zero}) == 0 for base in others)
     return (*linear, x) if at_zero else tuple(linear)
-
-
-def _shows(base: Expr, power: Expr, x: Symbol) -> bool:
-    return solved(base, x) is not None or (power != 1 and base.has(x) and base.is_polynomial(x))
 
 
 def may_touch_zero(expr: Expr, x: Symbol) -> tuple[Expr, ...]:

@@ -69,14 +69,14 @@ class Line:
         low, span = arithmetic.number(self.low), arithmetic.number(self.high) - arithmetic.number(self.low)
         step = span / count
         nodes = low + step * arithmetic.integers(0, count + 1)
-        return Mesh(nodes, arithmetic.full(count + 1, step), _strides(count + 1))
+        return Mesh(nodes, np.full(count + 1, step), _strides(count + 1))
 
     def lattice(self, arithmetic: Arithmetic, step: Any) -> Mesh:
         """With exactly this step, from the lower end, or from the upper one where it is negative."""
         count = _steps(self.high - self.low, abs(float(step)))
         start = arithmetic.number(self.low if step > 0 else self.high)
         nodes = start + step * arithmetic.integers(0, count + 1)
-        return Mesh(nodes, arithmetic.full(count + 1, abs(step)), _strides(count + 1))
+        return Mesh(nodes, np.full(count + 1, abs(step)), _strides(count + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +300,7 @@ class SinhMap:
             rest = arithmetic.exp(self.tail - w)
             return w - rest, 1 + rest, exact
         if not self.widths:
-            return w, arithmetic.full(count + 1, arithmetic.number(1)), exact
+            return w, np.full(count + 1, arithmetic.number(1)), exact
         if len(self.widths) > 1:
             v = self.places(w)
             return v, 1.0 / (self.scale * self._stretch.density(v)), exact

@@ -167,10 +167,8 @@ class DataSetOutputs:
         return expand(above) / below
 
 
-@lru_cache(maxsize=16)
-def data_set_outputs(parameters: Separation, kernel: Expr, which: int) -> DataSetOutputs:
-    """The rows of one kernel on one data set, with the balls that others have asked for."""
-    return DataSetOutputs(parameters, kernel, which)
+data_set_outputs = lru_cache(maxsize=16)(DataSetOutputs)
+"""The rows of one kernel on one data set, with the balls that others have asked for."""
 
 
 def _sign(ball: Callable[[int], Any]) -> int | None:

@@ -10,20 +10,41 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from functools import lru_cache, reduce
-from typing import Any
+from functools import lru_cache, reduce, wraps
+from typing import Any, TypeVar, cast
 
 import sympy
 from flint import acb, arb, arb_series, ctx, fmpq
 from sympy import Expr, S, Symbol, erf, exp, log, sqrt
 
 from symslr.evaluation.errors import NotProved
+from symslr.evaluation.numbers.elementary import FUNCTIONS as BY_NAME
 from symslr.evaluation.numbers.elementary import ball, by_squaring, normal_cdf
 from symslr.expression.special import NormalCdf
 from symslr.model.float64 import uncancelled
 
 PROOF_BITS = 256
 """Precision at which strips and masses are proved, and moments bounded: log(1 + e^x) keeps its sign there down to x = -170."""
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def kept(method: Method) -> Method:
+    """A method whose results and refusals its object keeps as ``known``: the same are asked for many times."""
+
+    def found(own: Any, *arguments: Any) -> Any:
+        key = (method.__name__, *arguments)
+        if key not in own.known:
+            try:
+                own.known[key] = method(own, *arguments)
+            except NotProved as reason:
+                own.known[key] = reason
+        if isinstance(own.known[key], NotProved):
+            raise own.known[key].with_traceback(None)
+        return own.known[key]
+
+    return cast(Method, wraps(method)(found))
 
 
 class Arithmetic(ABC):
@@ -71,11 +92,6 @@ def prepared(expr: Expr) -> Expr:
     expr = uncancelled(expr, lambda y: 2 * NormalCdf(sqrt(2) * y))
     expr = expr.replace(lambda node: isinstance(node, sympy.erfc), lambda node: 2 * NormalCdf(-sqrt(2) * node.args[0]))
     return expr.replace(lambda node: isinstance(node, sympy.tanh), lambda node: 1 - 2 / (1 + exp(2 * node.args[0])))
-
-
-def by_arb(at: Any, name: str) -> Any:
-    """One of ``FUNCTIONS`` of a ball, a rectangle or a series."""
-    return normal_cdf(at) if name == "NormalCdf" else getattr(at, name)()
 
 
 Step = tuple[str, tuple[Any, ...], list[int]]
@@ -143,9 +159,7 @@ def _of_exponential(expr: Expr) -> Expr | None:
     return rest.args[0] if isinstance(rest, exp) else None
 
 
-@lru_cache(maxsize=1024)
-def _program(exprs: tuple[Expr, ...], variable: Symbol) -> Program:
-    return Program(exprs, variable)
+_program = lru_cache(maxsize=1024)(Program)
 
 
 def enclosed(expr: Expr, variable: Symbol, region: Any, arithmetic: Arithmetic) -> Any:
@@ -193,7 +207,7 @@ class Cells(Arithmetic):
             raise NotProved("certified: a branch point of atan cannot be excluded")
         if name == "NormalCdf":
             return self._normal_cdf(at)
-        found = by_arb(at, name)
+        found = BY_NAME[name](at)
         if name == "exp" and found.real.contains(0):  # a product of wide balls loses the sign that its factors have
             size, part = at.real.exp(), at.imag.cos()
             corners = [s * p for s in (size.lower(), size.upper()) for p in (part.lower(), part.upper())]
@@ -295,7 +309,7 @@ class Series(Arithmetic):
     def function(self, at: Any, name: str) -> Any:
         if name == "log" and not at[0] > 0:
             raise NotProved("certified: a branch point of a logarithm cannot be excluded")
-        return by_arb(at, name)
+        return BY_NAME[name](at)
 
     def fermi(self, at: Any) -> Any:
         """By f' = -y' f (1 - f): begun at an interval, the reciprocal of 1 + e^y would grow far faster with every term."""

@@ -18,7 +18,7 @@ from sympy import Add, Expr, Mul, Poly, S, Symbol, exp
 from sympy import atan as atan_
 from sympy import log as log_
 
-from symslr.evaluation.certified.analytic.arithmetic import Arithmetic, enclosed
+from symslr.evaluation.certified.analytic.arithmetic import Arithmetic, enclosed, kept
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import ball
 from symslr.expression.special import NormalCdf
@@ -42,9 +42,10 @@ class Exponent:
         sums = zip(self._parts(), other._parts())
         return Exponent(*(a + b + ROUNDING * (abs(a) + abs(b)) for a, b in sums))
 
-    def times(self, factor: float) -> Exponent:
-        """For a factor >= 0."""
-        return Exponent(*(a * factor + ROUNDING * abs(a * factor) for a in self._parts()))
+    def times(self, factor: float, size: float = 1.0) -> Exponent:
+        """For a factor >= 0, at size * |x| in the place of |x|."""
+        parts = zip(self._parts(), (factor, factor * size, factor * size**2))
+        return Exponent(*(a * own + ROUNDING * abs(a * own) for a, own in parts))
 
     def _parts(self) -> tuple[float, float, float]:
         return self.constant, self.linear, self.square
@@ -52,11 +53,6 @@ class Exponent:
     def or_more(self, other: Exponent) -> Exponent:
         """An upper bound of both."""
         return Exponent(*(max(a, b) for a, b in zip(self._parts(), other._parts())))
-
-    def along(self, size: float) -> Exponent:
-        """At size * |x| in the place of |x|."""
-        parts = zip(self._parts(), (1.0, size, size**2))
-        return Exponent(*(a * factor + ROUNDING * abs(a * factor) for a, factor in parts))
 
     @property
     def falls(self) -> bool:
@@ -84,7 +80,7 @@ class GrowthBounds:
     def __init__(self, variable: Symbol, start: float, side: int) -> None:
         self.variable, self.side = variable, side
         self.region = half_line(start, side)
-        self._moduli: dict[Expr, Exponent] = {}
+        self.known: dict[tuple[Any, ...], Any] = {}
         self._line = Exponent(_up(log(start) - 1), _up(1 / start))
         """|x| <= e^{log X - 1 + |x|/X}, with equality at X = start."""
 
@@ -108,13 +104,9 @@ class GrowthBounds:
             self.variable**degree, Add(*(c * self.variable ** (k - degree) for (k,), c in terms)), evaluate=False
         )
 
+    @kept
     def modulus(self, expr: Expr) -> Exponent:
-        """Of |f|; kept, as factors have parts in common."""
-        if expr not in self._moduli:
-            self._moduli[expr] = self._modulus(expr)
-        return self._moduli[expr]
-
-    def _modulus(self, expr: Expr) -> Exponent:
+        """Of |f|; factors have parts in common."""
         if isinstance(expr, exp):
             return self.above(expr.exp)
         if expr == self.variable:
@@ -208,7 +200,7 @@ class GrowthBounds:
     @staticmethod
     def _of_root(inside: Exponent, exponent: Expr) -> Exponent:
         """w^q, from a bound of w >= 0: at most 1 + w, and 1 + sqrt(w) where q <= 1/2; sqrt(b|x|) is at most (1 + b|x|)/2."""
-        constant, linear, square = (max(part, 0.0) for part in (inside.constant, inside.linear, inside.square))
+        constant, linear, square = (max(part, 0.0) for part in inside._parts())
         if exponent > S.Half:
             return Exponent(_up(constant + 1), linear, square)
         return Exponent(_up(sqrt(constant) + 1.5), _up(sqrt(square) + linear / 2))
@@ -217,12 +209,10 @@ class GrowthBounds:
     def _scaled(bound: Exponent, factor: Expr) -> Exponent:
         sizes = ball(factor)
         high, low = float(sizes.upper()), float(sizes.lower())
-        parts = (bound.constant, bound.linear, bound.square)
-        return Exponent(*(_up(part * (high if part > 0 else low)) for part in parts))
+        return Exponent(*(_up(part * (high if part > 0 else low)) for part in bound._parts()))
 
     def _of_quadratic(self, polynomial: Poly) -> Exponent:
-        parts = polynomial.all_coeffs()
-        c2, c1, c0 = [S.Zero] * (3 - len(parts)) + parts
+        c0, c1, c2 = (polynomial.coeff_monomial(self.variable**n) for n in range(3))
         return Exponent(*(_up(float(ball(c).upper())) for c in (c0, self.side * c1, c2)))
 
     def _of_logarithm(self, inside: Expr) -> Exponent:
@@ -292,11 +282,10 @@ class HalfLine(Arithmetic):
         low, high = base.interval.a, base.interval.b
         if exponent < 0 and not (base.is_never_zero and (low >= 0 or high <= 0)):
             raise NotProved("certified: a pole cannot be excluded")
-        odd = exponent.numerator % 2 == 1
-        ends = [_power(end, exponent, odd) for end in (low, high)]
-        if low < 0 < high:
-            ends.append(iv.mpf(0))
-        return _values(_interval(min(e.a for e in ends), max(e.b for e in ends)), base.is_never_zero)
+        if exponent.denominator == 1:
+            return _values(base.interval**exponent.numerator, base.is_never_zero)
+        raised = iv.exp(iv.mpf(exponent.numerator) / exponent.denominator * iv.log(base.interval))
+        return _values(raised, base.is_never_zero)
 
     def function(self, at: Values, name: str) -> Values:
         if name == "log" and not at.is_positive:
@@ -307,20 +296,6 @@ class HalfLine(Arithmetic):
         if name == "exp":
             return _values(iv.exp(at.interval), True)
         return _values(iv.sin(at.interval) if name == "sin" else iv.cos(at.interval))
-
-
-def _power(end: Any, exponent: Fraction, odd: bool) -> Any:
-    """|end|^exponent, with the sign of the end where the power is odd."""
-    size = abs(end)
-    if size in (0, inf):
-        raised = iv.inf if (size == inf) == (exponent > 0) else iv.mpf(0)
-    else:
-        raised = iv.exp(iv.mpf(exponent.numerator) / exponent.denominator * iv.log(size))
-    return -raised if odd and end < 0 else raised
-
-
-def _logarithm(end: Any) -> Any:
-    return iv.log(end) if 0 < end < inf else iv.inf if end == inf else -iv.inf
 
 
 def _erf(end: Any) -> Any:
@@ -340,7 +315,7 @@ def _normal_cdf(end: Any) -> Any:
     return _interval(0, rest.b) if end <= 0 else _interval((1 - rest).a, 1)
 
 
-INCREASING = {"log": _logarithm, "erf": _erf, "atan": _atan, "NormalCdf": _normal_cdf}
+INCREASING = {"log": iv.log, "erf": _erf, "atan": _atan, "NormalCdf": _normal_cdf}
 """Functions that are bounded at both ends of an interval."""
 
 HALF_LINE = HalfLine()

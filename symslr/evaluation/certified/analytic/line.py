@@ -6,17 +6,17 @@ The trapezoid rule on the line, whose error the strip proves: docs/proofs.md, se
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from math import ceil, floor, inf, log, log2
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 from flint import acb, arb, arb_mat, ctx
 from sympy import Expr, Symbol
 
-from symslr.evaluation.certified.analytic.arithmetic import CELLS, PROOF_BITS, all_enclosed, rectangle
+from symslr.evaluation.certified.analytic.arithmetic import CELLS, PROOF_BITS, all_enclosed, kept, rectangle
 from symslr.evaluation.certified.analytic.growth import Exponent, GrowthBounds
 from symslr.evaluation.certified.analytic.strip import EDGES, WIDEST, Family, Strips, check_nonnegative
 from symslr.evaluation.certified.outer import MOST_TERMS, Array
@@ -49,26 +49,6 @@ SPARE_NATS = 5.0
 
 ROUNDING = 1e-12
 """Relative; above the rounding of a float sum of the logarithms of a few thousand positive terms."""
-
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def kept(method: Method) -> Method:
-    """A method of a ``Line`` whose results and refusals are kept: moments of its factors are asked for at many powers."""
-
-    def found(line: Line, *arguments: Any) -> Any:
-        key = (method.__name__, *arguments)
-        if key not in line.known:
-            try:
-                line.known[key] = method(line, *arguments)
-            except NotProved as reason:
-                line.known[key] = reason
-        if isinstance(line.known[key], NotProved):
-            raise line.known[key].with_traceback(None)
-        return line.known[key]
-
-    return cast(Method, wraps(method)(found))
 
 
 class Line:

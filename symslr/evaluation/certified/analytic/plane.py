@@ -107,14 +107,14 @@ class Layout:
 class PlaneTransform(Octaves):
     """The functions M_j of one line with two kernels on the product of the nodes e^{ih}, at one precision; as ``Transform``."""
 
-    most_terms = MOST_TERMS
+    grid, most_terms = PLANNED, MOST_TERMS
 
     def __init__(self, line: Line, nats: float, power: float, goal: float) -> None:
         super().__init__(power, goal)
         self.line, self.nats = line, nats
         self.rule: LineRule = line.rule(nats, MOST_TOKENS)
         self.columns = list(zip(*self.rule.rows))
-        self.logs = self._float_logs()
+        self.logs = self.known_logs = self._float_logs()
 
     def _float_logs(self) -> list[Array]:
         """log M_j(e^v, e^s) on ``PLANNED`` in floats, an estimate."""
@@ -123,15 +123,6 @@ class PlaneTransform(Octaves):
             first, second = (np.exp(-own) for own in loads)
         weights = np.exp(self.rule.float_log_weights)
         return [np.log(np.maximum((first * own) @ second.T, TINY)) for own in weights]
-
-    def _log_terms(self, pair: Pair) -> Array:
-        parts = [float(own.k) * PLANNED - float(own.offset) * np.exp(PLANNED) for own in pair]
-        terms = np.add.outer(*parts)
-        return np.asarray(terms + sum(n * logs for n, logs in zip(pair[0].copies, self.logs) if n))
-
-    def needed_nats(self, pair: Pair, nats: float) -> float:
-        """Nats such that errors e^-nats in every M_j keep the integral to e^-nats of the argument."""
-        return self.spared(self._log_terms(pair), self.logs, pair[0].copies, nats)
 
     def integral(self, pair: Pair, nats: float) -> Any:
         """The enclosure.
@@ -207,14 +198,10 @@ class PlaneTransform(Octaves):
                 column = self.columns[j]
                 left = arb_mat([[to_one_unit(row[i] * column[i]) for i in near] for row in one.loads])
                 right = arb_mat([[to_one_unit(row[i]) for i in near] for row in other.loads]).transpose()
-                tables.append([[self._powered(j, n, m + left_out) for m in row] for row in (left * right).tolist()])
+                rows = (left * right).tolist()
+                tables.append([[whole_power(self.rule.enclosure(j, m + left_out), n) for m in row] for row in rows])
         terms = (sum(map(mul, other.weights, map(prod, zip(*rows))), arb(0)) for rows in zip(*tables))
         return sum(map(mul, one.weights, terms), arb(0))
-
-    def _powered(self, j: int, n: int, total: Any) -> Any:
-        """M_j^n from the sum of its rule."""
-        moment = self.rule.enclosure(j, total)
-        return moment if n == 1 else whole_power(moment, n)
 
     def _near(self, j: int, loads: list[Any]) -> tuple[list[int], Any]:
         """The tokens that count for a factor where e^{-uK-tW} is at most ``loads``, and a ball with what the others hold."""
@@ -257,7 +244,7 @@ class PlaneTransform(Octaves):
         Raises:
             NotProved: where a tail is not bounded.
         """
-        terms = self._log_terms(pair)
+        terms = self.log_terms(pair)
         goal = float(np.logaddexp.reduce(terms, axis=None)) - nats
         found, beyond = [], arb(0)
         for axis, own in enumerate(pair):

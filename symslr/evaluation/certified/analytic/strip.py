@@ -263,7 +263,9 @@ class Family:
         """
         if not self.is_swept:
             return growth.inverse(self.members[0])
-        return reduce(Exponent.or_more, [self._everywhere[n * growth.side].along(a) for n, a in self.sizes.items()])
+        return reduce(
+            Exponent.or_more, [self._everywhere[n * growth.side].times(1.0, a) for n, a in self.sizes.items()]
+        )
 
     @cached_property
     def _everywhere(self) -> dict[int, Exponent]:

@@ -101,7 +101,7 @@ class Lines:
             transform = self._transform(kernels, needed + 1, nats)  # what is needed moves a little with the nodes
             with ctx.workprec(line_bits(transform.nats)):
                 integrand = self.integrand(term)
-                needed = transform.needed_nats(integrand, nats)
+                needed = transform.needed_nats(integrand if len(kernels) > 1 else [integrand], nats)
                 if needed <= transform.nats:
                     return transform.integral(integrand, nats)
 

@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb, arb_mat, arb_poly, arb_series, ctx
 from sympy import Expr
 
-from symslr.evaluation.certified.analytic.arithmetic import Series, all_enclosed, series_power, terms
+from symslr.evaluation.certified.analytic.arithmetic import Series, all_enclosed, kept, series_power, terms
 from symslr.evaluation.certified.analytic.line import Line, Seen, nonnegative, sizes
 from symslr.evaluation.certified.analytic.transform import BLOCK, Transform, line_bits
 from symslr.evaluation.certified.least.arrays import PowerSeries
@@ -84,13 +84,13 @@ class MovingTransform(Transform):
 
     def missing_nats(self) -> float:
         """How much smaller the errors of the M_j have to be for the integrals to about e^-goal; 0 where they are."""
-        needed = max([0.0, *(self.needed_nats(integrand, self.goal) - self.nats for integrand in self.integrands)])
+        needed = max([0.0, *(self.needed_nats([integrand], self.goal) - self.nats for integrand in self.integrands)])
         if needed > 0:
             return needed
         return max([0.0, *(self._excess(integrand) for integrand in self.integrands)])
 
     def _excess(self, integrand: Integrand) -> float:
-        size = float(np.logaddexp.reduce(self._log_terms(integrand))) + log(0.25 / self.step)
+        size = float(np.logaddexp.reduce(self.log_terms([integrand]))) + log(0.25 / self.step)
         return float(self._off(integrand).log()) - size + self.goal
 
     @cached_property
@@ -199,7 +199,7 @@ class FiniteSums:
         self.is_sharp = is_sharp
         self.bits = line_bits(transform.nats) if is_sharp else FEW_BITS
         self.transform, self.length = transform, length
-        self.known: dict[int, list[Any]] = {}
+        self.known: dict[tuple[Any, ...], Any] = {}
         self.series = Series(transform.scale, at)
         self.orders = range(length if transform.is_kernel_moving else 1)
         self.tokens: list[tuple[Any, list[Any]]] = []
@@ -246,12 +246,10 @@ class FiniteSums:
                 found += block.seen.sums(block.loads if self.is_sharp else block.rounded, self.weights, own)
             return found
 
+    @kept
     def at(self, i: int) -> list[Any]:
         """The series of M_j(e^{ih}) for every factor, i one of the nodes of the transform."""
-        if i not in self.known:
-            row, minus = self.rows[i - self.transform.nodes[0]], -(i * self.transform.exact_step).exp()
-            self.known[i] = self._series(row, minus)
-        return self.known[i]
+        return self._series(self.rows[i - self.transform.nodes[0]], -(i * self.transform.exact_step).exp())
 
     def start(self, integrand: Integrand, count: int) -> list[Any]:
         """The coefficients of 1, u, ..., u^{count - 1} in e^{-ou} prod_j M_j^{n_j}, as series."""

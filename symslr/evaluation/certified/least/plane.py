@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_series, ctx
 
-from symslr.evaluation.certified.analytic.arithmetic import Series, all_enclosed, terms
+from symslr.evaluation.certified.analytic.arithmetic import Series, all_enclosed, kept, terms
 from symslr.evaluation.certified.analytic.line import Line
-from symslr.evaluation.certified.analytic.plane import PLANNED, Block, Layout, Pair, Piece, PlaneTransform
+from symslr.evaluation.certified.analytic.plane import PLANNED, Layout, Pair, Piece, PlaneTransform
 from symslr.evaluation.certified.analytic.transform import line_bits
 from symslr.evaluation.certified.least.arrays import ArbBalls, FloatBalls, PowerSeries
 from symslr.evaluation.certified.least.integrals import Sums
@@ -52,7 +52,7 @@ class MovingPlane(PlaneTransform):
         self.is_rough = goal <= MOST_FLOAT_NATS
         self.most_terms = 0 if self.is_rough else MOST_TERMS
         self.scale, self.integrands = scale, integrands
-        self.known: dict[Pair, tuple[Layout, Any]] = {}
+        self.known: dict[tuple[Any, ...], Any] = {}
 
     def missing_nats(self) -> float:
         """How much smaller the errors of the M_j have to be for the integrals to about e^-goal; 0 where they are."""
@@ -60,7 +60,7 @@ class MovingPlane(PlaneTransform):
 
     def _excess(self, pair: Pair) -> float:
         """By estimates of the M_j up to the last nodes: these lie where bounds of the tails are small, and the M_j far smaller."""
-        ends, terms = self._ends(pair, self.goal)[0], self._log_terms(pair)
+        ends, terms = self._ends(pair, self.goal)[0], self.log_terms(pair)
         inside = np.ix_(*(own.last * self.step >= PLANNED for own in ends))
         growth = sum(
             n * np.log1p(np.exp(np.minimum(float(error.log()) - logs[inside], LARGEST)))
@@ -70,19 +70,16 @@ class MovingPlane(PlaneTransform):
         off = np.logaddexp.reduce(terms[inside] + growth + np.log(-np.expm1(-growth)), axis=None)
         return float(off - np.logaddexp.reduce(terms, axis=None)) + self.goal
 
+    @kept
     def prepared(self, pair: Pair) -> tuple[Layout, Any]:
-        """The layout of a sum, and what of it is left beside the finite sums; kept."""
-        if pair not in self.known:
-            layout = self.layout(pair, self.goal)
-            beyond = layout.beyond
-            for piece in layout.pieces:
-                if piece.axis is not None:
-                    whole = self.powers_before(pair, layout, piece.axis)[0]
-                    beyond += whole * sum(
-                        (start.rest * weight for start, weight in self.starts(pair, layout, piece)), arb(0)
-                    )
-            self.known[pair] = layout, beyond
-        return self.known[pair]
+        """The layout of a sum, and what of it is left beside the finite sums."""
+        layout = self.layout(pair, self.goal)
+        beyond = layout.beyond
+        for piece in layout.pieces:
+            if piece.axis is not None:
+                whole = self.powers_before(pair, layout, piece.axis)[0]
+                beyond += whole * sum((start.rest * own for start, own in self.starts(pair, layout, piece)), arb(0))
+        return layout, beyond
 
     def model(self, pair: Pair, sums: Sums) -> Jet:
         """The model of an integral, from the sums of a part of the interval.
@@ -123,20 +120,15 @@ class PlaneSums:
             ]
             self.firsts = [[row[axis][0] for row in rows] for axis in range(2)]
             self.weights = [self._series([row[2 + j] * step for row in rows], length) for j in range(len(line.factors))]
-        self.known: dict[tuple[int, int, int], PowerSeries] = {}
-        self.integrals: dict[Pair, list[Any]] = {}
+        self.known: dict[tuple[Any, ...], Any] = {}
 
     def _series(self, tokens: list[Any], count: int) -> PowerSeries:
         """Rows of one value for every token, a row for every coefficient."""
         return PowerSeries([self.arrays.of([[own[k] for own in tokens]]) for k in range(count)], self.length)
 
+    @kept
     def integral(self, pair: Pair) -> list[Any]:
-        """The coefficients of the integral, which hold whatever the errors are at one scale; kept."""
-        if pair not in self.integrals:
-            self.integrals[pair] = self._integral(pair)
-        return self.integrals[pair]
-
-    def _integral(self, pair: Pair) -> list[Any]:
+        """The coefficients of the integral, which hold whatever the errors are at one scale."""
         transform = self.transform
         layout, beyond = transform.prepared(pair)
         with ctx.workprec(line_bits(transform.nats)):
@@ -146,21 +138,16 @@ class PlaneSums:
                 total = [sum(both, arb(0)) for both in zip_longest(total, part.coefficients, fillvalue=arb(0))]
             return [own * transform.spacing(pair) for own in total]
 
-    def _loads(self, axis: int, block: Block) -> PowerSeries:
+    @kept
+    def _loads(self, axis: int, first: int, count: int) -> PowerSeries:
         """e^{-uK} at the nodes of a block: a row for every node, a column for every token."""
-        key = axis, block.first, len(block.weights)
-        if key not in self.known:
-            place = block.first, self.transform.per_octave, len(block.weights)
-            nodes = [
-                [-(i * self.transform.exact_step).exp()] for i in range(block.first, block.first + len(block.weights))
-            ]
-            exponents = PowerSeries([self.arrays.of(nodes)], self.length) * self.kernels[axis]
-            self.known[key] = exponents.exponential(self.arrays.loads(self.firsts[axis], *place))
-        return self.known[key]
+        nodes = [[-(i * self.transform.exact_step).exp()] for i in range(first, first + count)]
+        exponents = PowerSeries([self.arrays.of(nodes)], self.length) * self.kernels[axis]
+        return exponents.exponential(self.arrays.loads(self.firsts[axis], first, self.transform.per_octave, count))
 
     def _block(self, pair: Pair, piece: Piece) -> PowerSeries:
         """The sum over the product of the nodes of two blocks."""
-        one, other = (self._loads(axis, block) for axis, block in enumerate(piece.blocks))
+        one, other = (self._loads(axis, own.first, len(own.weights)) for axis, own in enumerate(piece.blocks))
         product: Any = None
         for j, (n, (near, left_out)) in enumerate(zip(pair[0].copies, piece.tokens)):
             if n:
@@ -178,7 +165,7 @@ class PlaneSums:
     def _before(self, pair: Pair, layout: Layout, piece: Piece) -> PowerSeries:
         """That of the polynomials over the nodes before the first, at the nodes of the other variable."""
         axis, block = piece.axis or 0, piece.blocks[0]
-        count, loads = layout.ends[axis].terms, self._loads(1 - axis, block)
+        count, loads = layout.ends[axis].terms, self._loads(1 - axis, block.first, len(block.weights))
         if not count:
             return PowerSeries([arb(0)], self.length)
         unit = max(
