@@ -84,9 +84,8 @@ def cumulative_form(integral: Integral) -> CumulativeForm | None:
         terms.append(_term(outer * body * law.density, u, found))
     if not found or len(kappas) != 1:
         return None
-    kinks = breakpoint_equations(
-        Tuple(law.density, *kappas, *(e for r in found.values() for e in (r.exponent, r.rest))), x
-    )
+    parts = (part for own in (*found.values(), *terms) for part in (own.exponent, own.rest))
+    kinks = breakpoint_equations(Tuple(law.density, *kappas, *parts), x)
     return CumulativeForm(kappas.pop(), law, tuple(found.values()), tuple(terms), kinks)
 
 
