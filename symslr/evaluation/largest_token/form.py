@@ -86,7 +86,8 @@ def cumulative_form(integral: Integral) -> CumulativeForm | None:
         terms.append(_term(outer * body * law.density, u, found))
     if not found or len(kappas) != 1:
         return None
-    parts = (part for own in (*found.values(), *terms) for part in (own.exponent, own.rest))
+    weights: list[Running | Term] = [*found.values(), *terms]
+    parts = (part for own in weights for part in (own.exponent, own.rest))
     kinks = breakpoint_equations(Tuple(law.density, *kappas, *parts), x)
     kappa = kappas.pop()
     zeros = tuple(vanishing_factors(kappa, x))

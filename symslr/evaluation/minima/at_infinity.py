@@ -94,6 +94,8 @@ def limit_of_large_scales(risk: PopulationRisk, side: int) -> Expr | None:
         return PopulationRisk(_shares(shares), law, noise, length)
     largest = IsLargest.of(epsilon, L)
     if side > 0 and right.rate > 0 > left.rate:  # the larger of two tokens outweighs the other
+        if law.selects_largest:
+            return noise**2
         return noise**2 + 1 - over_length(SequenceExpectation(largest, law), length) ** 2
     is_above = right.rate > 0 or (right.power > 0 and (left.rate < 0 or right.power > left.power))
     if side < 0 or not (is_above and right.rate >= 0 >= left.rate and law.is_selection and is_even(law.base)):
