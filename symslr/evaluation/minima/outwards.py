@@ -85,7 +85,7 @@ def known_limit(objective: Objective, values: Any, end: int, edge: float, side: 
     """What the function is known to tend to beyond an end of the scan, where it falls towards that on the way as 1/a does.
 
     What is left above the limit falls by the ratio of a series in 1/a, or by a larger one, as with log(a)/a. Before a bottom
-    further out, which lies below the limit, the ratios fall. Values of few digits show this, where a series needs sharp ones far out.
+    further out, which lies below the limit, the ratios fall. Values of few digits show this; a series needs sharp ones far out.
     """
     if objective.limit is None or not objective.is_float or first_step(objective) > 0 or not _falls(values, end, edge):
         return None
