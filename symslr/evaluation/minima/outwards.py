@@ -95,11 +95,13 @@ def known_limit(objective: Objective, values: Any, end: int, edge: float, side: 
         return None
     if found is None or not np.isfinite(sum(found)):
         return None
-    places, rough = side * NEARER * OUTWARDS ** np.arange(1.0, ASKED + 1), objective.rough(ENDING)
-    known = np.array([rough.known([place]) for place in places])
-    left, errors = known[:, 0] - found[0], known[:, 1] + found[1]
-    if not np.all(left > SURE * errors):
-        return None
+    rough, above = objective.rough(ENDING), []
+    for step in range(ASKED, 0, -1):  # a bottom nearer by shows at the outermost
+        value, error = rough.known([side * NEARER * OUTWARDS**step])
+        above.append((value - found[0], error + found[1]))
+        if not above[-1][0] > SURE * above[-1][1]:
+            return None
+    left, errors = np.array(above[::-1]).T
     over = left[1:] / left[:-1] - 1.0 / OUTWARDS
     slack = SLACK + 2.0 * float(np.max(errors / left))
     if np.any(np.abs(over) > NEARING) or np.any(over[1:] < np.minimum(over[:-1], KEPT * over[:-1]) - slack):
