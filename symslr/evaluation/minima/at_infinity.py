@@ -98,7 +98,7 @@ def limit_of_large_scales(risk: PopulationRisk, side: int) -> Expr | None:
             return noise**2
         return noise**2 + 1 - over_length(SequenceExpectation(largest, law), length) ** 2
     is_above = right.rate > 0 or (right.power > 0 and (left.rate < 0 or right.power > left.power))
-    if side < 0 or not (is_above and right.rate >= 0 >= left.rate and law.is_selection and is_even(law.base)):
+    if side < 0 or left.power < 0 or not (is_above and right.rate >= 0 >= left.rate and law.is_selection and is_even(law.base)):
         return None
     # where a token is positive, all weight goes to those that are; a selection law has the same tokens as its base
     none, below = S.Half**L, SequenceLaw(law.weight, L, ScalarLaw(2 * law.base.density, law.base.lower, 0))
