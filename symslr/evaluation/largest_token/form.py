@@ -14,6 +14,7 @@ from sympy import exp as exp_
 
 from symslr.evaluation.laplace.form import LOGS, Term, moving
 from symslr.evaluation.numbers.exponent import slope, split
+from symslr.evaluation.quadrature.breakpoints import vanishing_factors
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.breakpoints import breakpoint_equations
 from symslr.model.scalar_law import ScalarLaw
@@ -38,7 +39,7 @@ class Running:
 class CumulativeForm:
     """See the module's docstring; LOG_U is v = log u, x the largest token (and y in the running integrals).
 
-    Where one of the ``kinks``, functions of x, vanishes, something has a kink or a jump.
+    Where one of the ``kinks``, functions of x, vanishes, something has a kink or a jump; where one of the ``zeros``, kappa may.
     """
 
     kappa: Expr
@@ -46,6 +47,7 @@ class CumulativeForm:
     running: tuple[Running, ...]
     terms: tuple[Term, ...]
     kinks: tuple[Expr, ...]
+    zeros: tuple[Expr, ...]
 
     @property
     def ends_by_itself(self) -> bool:
@@ -64,7 +66,7 @@ def cumulative_form(integral: Integral) -> CumulativeForm | None:
     if len(laws) != 1 or any(not isinstance(node, ScalarExpectation) for node in nodes):
         return None
     law = laws.pop()
-    if law.free_symbols & {u} or law.upper != oo:
+    if law.free_symbols & {u}:
         return None
     found: dict[Expr, Running] = {}
     kappas: set[Expr] = set()
@@ -84,10 +86,12 @@ def cumulative_form(integral: Integral) -> CumulativeForm | None:
         terms.append(_term(outer * body * law.density, u, found))
     if not found or len(kappas) != 1:
         return None
-    kinks = breakpoint_equations(
-        Tuple(law.density, *kappas, *(e for r in found.values() for e in (r.exponent, r.rest))), x
-    )
-    return CumulativeForm(kappas.pop(), law, tuple(found.values()), tuple(terms), kinks)
+    weights: list[Running | Term] = [*found.values(), *terms]
+    parts = (part for own in weights for part in (own.exponent, own.rest))
+    kinks = breakpoint_equations(Tuple(law.density, *kappas, *parts), x)
+    kappa = kappas.pop()
+    zeros = tuple(vanishing_factors(kappa, x))
+    return CumulativeForm(kappa, law, tuple(found.values()), tuple(terms), kinks, zeros)
 
 
 def _running(node: Expr, u: Symbol, law: ScalarLaw, kappas: set[Expr]) -> Running | None:

@@ -51,6 +51,8 @@ FIRST_STEP = {"numpy": 0.72, "balls": 0.54}
 """Times pi^2/nats, the first step of log u: one round is enough for most kernels; balls claim no power of a change."""
 FEW = 24
 """Outer nodes at which the numbers of panels are compared."""
+NEAR = np.concatenate([[0.0], np.exp(-np.linspace(41.0, 0.0, 801))])
+"""Parts of a piece at which a kernel is looked at beside its ends: nearer than e^-41 lie no tokens that float64 tells from none."""
 RANGE = 500.0
 """Largest |log kappa| beyond the law's own window: its square is still a float."""
 
@@ -62,7 +64,7 @@ class Code:
         kappa, weights: of x; the weights are pairs (exponent, rest).
         terms, sizes: of log u, x, the logs and scales of the running integrals: pairs (exponent, rest), and sums of |addends|.
         powers, coefficients: of the running integrals in every term, and of the terms.
-        kinks: as ``zeros_of`` gives them.
+        cuts: the kinks and zeros, as ``zeros_of`` gives them.
     """
 
     def __init__(self, form: CumulativeForm, parameters: tuple[Symbol, ...], arithmetic: Arithmetic) -> None:
@@ -78,7 +80,7 @@ class Code:
         self.sizes = arithmetic.compile(outer, [magnitude(exponent) for exponent, _ in terms])
         self.powers = arithmetic.compile(parameters, [t.exponent.coeff(log, 1) for t in form.terms for log in logs])
         self.coefficients = arithmetic.compile(parameters, [t.coefficient for t in form.terms])
-        self.kinks = zeros_of(form.kinks, token, parameters, arithmetic)
+        self.cuts = zeros_of((*form.kinks, *form.zeros), token, parameters, arithmetic)
 
 
 def _in_range(exponent: Expr, rest: Expr) -> tuple[Expr, Expr]:
@@ -149,9 +151,10 @@ class TokenSums(Sums):
         self.depth = nats + 12.0
         self.order = FLOAT_NODES if isinstance(arithmetic, Float64) else max(FLOAT_NODES, int(0.5 * nats))
         self.edges = self._tokens()
-        low, high = self.edges[0], self.edges[-1]
+        self.paces = [self._pace(*ends) for ends in pairwise(self.edges)]
+        self.pace = sum(float(moved[-1]) for _, moved in self.paces)
         self.axis = self._window()
-        self.level = log2(max(8.0, (high - low) * self._steepness() * nats / self.order / 4.0))
+        self.level = log2(max(8.0, self.pace * nats / self.order / 4.0))
         if isinstance(arithmetic, Float64):  # with the digits that so many nodes have
             self.finest = log2(MOST_TOKENS / FINER / self.order - 1.0)
             if self.level < self.finest + SHORT:
@@ -194,15 +197,14 @@ class TokenSums(Sums):
         return [table.rounding]
 
     def panels(self, arithmetic: Arithmetic, count: int, order: int) -> Panels:
-        """About so many panels, equal ones between two kinks."""
+        """About so many panels, over each of which log kappa moves by as much between two cuts."""
         t, weights, _ = _rule(order, 0 if arithmetic.name == "numpy" else ctx.prec)
-        whole, starts, halves = self.edges[-1] - self.edges[0], [], []
-        for low, high in pairwise(self.edges):
-            own = max(1, ceil(count * (high - low) / whole - 1e-9))
-            half = arithmetic.number(high - low) / (2 * own)
-            starts.append(arithmetic.number(low) + 2 * half * arithmetic.integers(0, own))
-            halves.append(np.full(own, half))
-        first, half = np.concatenate(starts)[:, None], np.concatenate(halves)[:, None]
+        ends = [self.edges[0]]
+        for x, moved in self.paces:
+            own = max(1, ceil(count * float(moved[-1]) / self.pace - 1e-9))
+            ends += np.interp(np.linspace(0.0, moved[-1], own + 1)[1:], moved, x).tolist()
+        places = np.array([arithmetic.number(end) for end in ends])
+        first, half = places[:-1, None], np.diff(places)[:, None] / 2
         return Panels((first + half * (1 + t)).ravel(), (half * weights).ravel(), half[:, 0])
 
     def _below(self, arithmetic: Arithmetic, values: Any, panels: Panels) -> Any:
@@ -276,18 +278,19 @@ class TokenSums(Sums):
     def _log_kappa(self, x: Any) -> Any:
         return self.node.log_kappa(x, *self.floats)[1] + 0 * x
 
-    def _steepness(self) -> float:
-        """How fast log kappa moves, at least as fast as the law's own scale."""
-        low, high = self.edges[0], self.edges[-1]
-        x = np.linspace(low, high, 801)
+    def _pace(self, low: float, high: float) -> tuple[Any, Any]:
+        """Tokens between two cuts, crowded at these, and how far log kappa has moved before each, or the token where it moves more.
+
+        In log kappa the integrand varies over nats; beside a zero of kappa those are ever shorter in x.
+        """
+        x = np.unique(low + (high - low) * np.concatenate([NEAR, np.linspace(0.0, 1.0, len(NEAR)), 1.0 - NEAR]))
         moves = np.abs(np.diff(self._log_kappa(x)))
-        return max(1.0, float(np.max(moves, where=np.isfinite(moves), initial=0.0)) * 800 / (high - low))
+        moves = np.maximum(np.where(np.isfinite(moves), moves, 0.0), np.diff(x))
+        return x, np.concatenate([[0.0], np.cumsum(moves)])
 
     def _tokens(self) -> list[float]:
         """Where the weights live, and the law itself: e^{-u kappa} leaves of a weight what lies between; with the kinks there."""
         low, high = float(self.form.law.lower), float(self.form.law.upper)
-        if np.isfinite(low) or np.isfinite(high):
-            raise CannotEvaluate("running integrals are evaluated for token laws on the whole line")
         weights, floats = self.node.code(FLOAT).weights, self.floats
 
         def log_weight(n: int, x: Any) -> Any:
@@ -306,13 +309,12 @@ class TokenSums(Sums):
         # A weight may live where kappa is out of range, far beyond the law: e^{-u kappa} leaves nothing of it there.
         kept = x[(size < RANGE) | ((windows[0].low <= x) & (x <= windows[0].high))]
         low, high = float(kept[0]), float(kept[-1])
-        kinks = kinks_between(self.node.code(FLOAT).kinks, floats, low, high)
-        return [low, *(place for place in kinks if low < place < high), high]
+        cuts = kinks_between(self.node.code(FLOAT).cuts, floats, low, high)
+        return [low, *(place for place in cuts if low < place < high), high]
 
     def _window(self) -> SinhMap:
         """The part of v that matters."""
-        low, high = self.edges[0], self.edges[-1]
-        panels = self.panels(FLOAT, int(np.clip((high - low) * self._steepness() / 8.0, 12, 200)), FLOAT_NODES)
+        panels = self.panels(FLOAT, int(np.clip(self.pace / 8.0, 12, 200)), FLOAT_NODES)
         logs = self._log_kappa(panels.nodes)
         logs = logs[np.isfinite(logs)]
         guess = -float(np.max(logs)) - self.depth, -float(np.min(logs)) + 6.0

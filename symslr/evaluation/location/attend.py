@@ -247,8 +247,8 @@ def _entmax(scores: Any) -> Any:
 
 
 TOGETHER = 1e-4
-"""Two separate heads are never nearer than this, relative to 1 + the size of their scales: their difference is rounded by the inverse
-of it, and the H-th difference of as many that all come together by the power 1 - H."""
+"""Two separate heads are never nearer than this, relative to 1 + the size of their scales: their difference is rounded by the
+inverse of it, and that of H which all come together by the power 1 - H."""
 
 MOST_LOG = 700.0
 """Beyond it an exponential is no number of float64."""
@@ -310,8 +310,10 @@ class Parameters:
         return scales, self.spacing * (1 + float(np.max(np.abs(scales))))
 
     def _apart(self, vector: Any) -> Any:
-        """The scales (H, p) of a vector (count,), of which the distance d of every two separate heads becomes (d^2 + least^2)^(1/2),
-        along their difference: of an even function of d this is a smooth one."""
+        """The scales (H, p) of a vector (count,), where two separate heads at a distance d stand (d^2 + least^2)^(1/2) apart.
+
+        Of an even function of d this is a smooth one.
+        """
         scales, least = self._split(vector)
         if not least:
             return scales

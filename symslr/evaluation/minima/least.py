@@ -18,6 +18,7 @@ from symslr.budget import OutOfTime, processor_time
 from symslr.evaluation.admission.inputs import checked_digits, checked_inputs
 from symslr.evaluation.engine import EXPONENTIAL, MULTIPRECISION_DIGITS, evaluate, symbols_of
 from symslr.evaluation.errors import CannotEvaluate, NoLeastValue
+from symslr.evaluation.minima.at_infinity import limit_of_large_scales
 from symslr.evaluation.minima.far import (
     RISK,
     Answers,
@@ -184,10 +185,9 @@ def _by_search(
     moving = list(least.variables)
     limit = limit_of_scale(task, attention) if moving == [a] else None
     if limit is not None and limit == task.noise**2:  # no risk is less
-        value = replace(
-            evaluate(limit, values, digits, backend), method="limit of large scales: all weight on the largest token"
-        )
-        return value, {"a": replace(value, value=mpmath.inf, error=mpmath.mpf(0), digits=15)}
+        return _all_on_the_largest(evaluate(limit, values, digits, backend))
+    if moving == [a] and backend is None and limit_of_large_scales(risk, 1) == task.noise**2:  # as it is seen to grow
+        return _all_on_the_largest(replace(evaluate(task.noise**2, values, digits), kind=Kind.ESTIMATED))
     if backend == "arb" and least.closed() is None:
         return _certified(task, attention, values, digits)
     if backend == EXPONENTIAL and least.closed() is None:
@@ -216,6 +216,12 @@ def _by_search(
     if moving == [a] and places[a].value < 0 and has_parity(attention.kernel):  # of two alike the positive one
         places = {a: replace(places[a], value=-places[a].value)}
     return value, _named(places)
+
+
+def _all_on_the_largest(value: Value) -> tuple[Value, dict[str, Value]]:
+    """The noise alone, where the largest token is the relevant one: no risk is less."""
+    value = replace(value, method="limit of large scales: all weight on the largest token")
+    return value, {"a": replace(value, value=mpmath.inf, error=mpmath.mpf(0), digits=15)}
 
 
 def _place_in_the_limit(

@@ -27,13 +27,16 @@ from symslr.evaluation.engine import (
     symbols_of,
     tolerance_of,
 )
+from symslr.evaluation.minima.at_infinity import limit_of_large_scales
 from symslr.evaluation.minima.features import Attended
 from symslr.evaluation.nodes.composed import MinimumNode
-from symslr.evaluation.nodes.node import Context, Pair
+from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.plan import plan
 from symslr.expression.value import Kind, Value
+from symslr.model.symbols import x
 from symslr.parallel.serial import one_at_a_time
+from symslr.theory.population import PopulationRisk
 
 ONE_OF_MANY = "{} = {:.3g}, one of the places with this value"
 FLOAT_SEARCH = "numpy: scan and refinement in float64"
@@ -74,7 +77,7 @@ def minimise(
     check_admitted(expr, inputs)
     check_means_exist(expr, inputs.given, moving)
     said = unheld(expr, {**one_point(inputs), **dict.fromkeys(moving, PLACE)})
-    node = MinimumNode(plan(expr), moving, Attended.of(expr))
+    node = MinimumNode(plan(expr), moving, Attended.of(expr), partial(_limit, expr, moving), _is_even(expr, moving))
     limits = dict(bounds or {})
     if inputs.arrays:
         return _along(node, inputs, tolerance_of(min(wanted, FLOAT_DIGITS)), limits, clock)
@@ -105,6 +108,22 @@ def minimise(
         if not mpmath.isfinite(place.error):
             found[symbol] = replace(place, digits=1, method=ONE_OF_MANY.format(symbol, float(place.value)))
     return packed(value, error), found
+
+
+def _is_along_scale(expr: Expr, moving: tuple[Symbol, ...]) -> bool:
+    """Whether a risk is minimised over the scale of its key alone."""
+    return isinstance(expr, PopulationRisk) and moving == (expr.args[0].args[4],)
+
+
+def _is_even(expr: Expr, moving: tuple[Symbol, ...]) -> bool:
+    """Whether a risk is the same at the negative of its scale: so it is where the kernel is."""
+    return _is_along_scale(expr, moving) and expr.args[0].kernel.xreplace({x: -x}) == expr.args[0].kernel
+
+
+def _limit(expr: Expr, moving: tuple[Symbol, ...], side: int) -> Node | None:
+    """What a risk tends to as the scale of its key goes to plus or minus infinity, where that is all that moves."""
+    limit = limit_of_large_scales(expr, side) if _is_along_scale(expr, moving) else None
+    return None if limit is None else plan(limit)
 
 
 def _along(

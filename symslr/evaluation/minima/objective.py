@@ -45,6 +45,8 @@ class Objective:
         refused: why there was no float64 value, by place; also where a smaller tolerance gave one.
         met: the size of the one variable at which the farthest feature of a kernel is met; 0 where there is none.
         selects: that at which a kernel selects as sharply as the law does; 0 where the law does not select.
+        limit: what the function tends to as its one variable goes to plus or minus infinity, where that is known.
+        is_even: whether it has the same value at the negative of its one variable.
     """
 
     node: Node
@@ -55,6 +57,8 @@ class Objective:
     refused: dict[tuple[float, ...], Exception] = field(default_factory=dict, compare=False)
     met: float = 0.0
     selects: float = 0.0
+    limit: Callable[[int], Pair | None] | None = field(default=None, compare=False)
+    is_even: bool = False
 
     @property
     def is_float(self) -> bool:
@@ -66,7 +70,7 @@ class Objective:
 
     def of(self, node: Node, variables: tuple[Symbol, ...]) -> Objective:
         """Another function, as of the same parameters in other axes; nothing is known of it."""
-        return replace(self, node=node, variables=variables, seen=[], refused={})
+        return replace(self, node=node, variables=variables, seen=[], refused={}, limit=None, is_even=False)
 
     def pair(self, place: Any, get: Callable[[], Pair] | None = None) -> Pair:
         """(value, error) at a place; in float64 computed once, as searches come back to where values are dear.
@@ -80,7 +84,7 @@ class Objective:
         pair = self._kept(at)
         if pair is None:
             pair = self.node.evaluate(self.context, self.scope_at(place)) if get is None else get()
-            computed(self.node, frozenset(self.scope.items()))[tuple(at)].append((tolerance, enough, pair))
+            computed(self.node, frozenset(self.scope.items()))[self._key(at)].append((tolerance, enough, pair))
         self.seen.append((float(pair[0]) + float(pair[1]), at))
         return pair
 
@@ -92,8 +96,12 @@ class Objective:
     def _kept(self, at: list[float]) -> Pair | None:
         """What was computed at a place to as small a tolerance."""
         tolerance, enough = self._asked
-        known = computed(self.node, frozenset(self.scope.items()))[tuple(at)]
+        known = computed(self.node, frozenset(self.scope.items()))[self._key(at)]
         return next((pair for own, least, pair in known if own <= tolerance and least <= enough), None)
+
+    def _key(self, at: list[float]) -> tuple[float, ...]:
+        """The place under which a value is kept: one for both signs where they have the same."""
+        return tuple(map(abs, at)) if self.is_even else tuple(at)
 
     def scope_at(self, place: Any) -> dict[Symbol, Pair]:
         """All parameters, with the variables at a place."""
@@ -123,10 +131,10 @@ class Objective:
     def all_known(self, places: Sequence[Any]) -> Any:
         """``known`` at many places, (places, 2); the node sees them together."""
         rough, points = self.rough(self.context.tolerance), [[float(v) for v in place] for place in places]
-        new = [place for place in points if rough._kept(place) is None]
+        new = list({self._key(place): place for place in points if rough._kept(place) is None}.values())
         found = self.node.at(rough.context, [rough.scope_at(place) for place in new]) if new else []
-        gets = dict(zip(map(tuple, new), found))
-        return np.array([self.known(place, gets.get(tuple(place))) for place in points])
+        gets = dict(zip(map(self._key, new), found))
+        return np.array([self.known(place, gets.get(self._key(place))) for place in points])
 
     def number(self, place: Any) -> float:
         """The float64 value, infinite where there is none; where it has lost its digits, the most that it may be."""

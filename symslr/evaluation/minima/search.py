@@ -12,7 +12,16 @@ from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.minima.grid import POINTS, STARTS, beside, local_minima, scan
 from symslr.evaluation.minima.local import Least, bracketed, polished
 from symslr.evaluation.minima.objective import MEDIUM, Objective, all_looked_at, has_risen, unknown
-from symslr.evaluation.minima.outwards import SCALES, all_reached, beyond_edge, far_points, followed, inwards, outwards
+from symslr.evaluation.minima.outwards import (
+    SCALES,
+    all_reached,
+    beyond_edge,
+    far_points,
+    followed,
+    inwards,
+    known_limit,
+    outwards,
+)
 from symslr.evaluation.minima.series import Limit, limit
 from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
 from symslr.evaluation.quadrature.scan import distinct
@@ -242,6 +251,11 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     points, values = _to_the_edge(rough, *inwards(fine, points, values))
     found: list[tuple[float, list[float] | Limit]] = []
     for end in (0, -1):
+        ending = known_limit(objective, values, end, interval[end], int(np.sign(points[end])))
+        if ending is not None:
+            found.append((ending.value, ending))
+            values[end] = np.inf
+            continue
         points, values, beyond = followed(objective, points, values, end, interval[end])
         if beyond is not None:
             near = beyond.is_attained and abs(beyond.place) <= SCALES[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from typing import Any, final
@@ -215,14 +216,26 @@ def _given(pair: Pair | Exception) -> Pair:
 class MinimumNode(Node):
     """The least value of ``body`` over real ``variables``; the error is of second order in the place.
 
-    A search goes as far out as what is ``attended`` to changes.
+    A search goes as far out as what is ``attended`` to changes; ``limit`` is what the body tends to as its one variable goes to
+    plus or minus infinity, where that is known.
     """
 
-    def __init__(self, body: Node, variables: tuple[Symbol, ...], attended: Attended = NOTHING) -> None:
-        self.body, self.variables, self.attended = body, variables, attended
+    def __init__(
+        self,
+        body: Node,
+        variables: tuple[Symbol, ...],
+        attended: Attended = NOTHING,
+        limit: Callable[[int], Node | None] | None = None,
+        is_even: bool = False,
+    ) -> None:
+        self.body, self.variables, self.attended, self.limit, self.is_even = body, variables, attended, limit, is_even
 
     def closed(self, kernel: Expr) -> MinimumNode:
         return MinimumNode(self.body.closed(kernel), self.variables, self.attended)
+
+    def _limit(self, context: Context, scope: Mapping[Symbol, Pair], side: int) -> Pair | None:
+        node = None if self.limit is None else self.limit(side)
+        return None if node is None else node.evaluate(context, scope)
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         value, error, _ = self.minimum(context, scope, {})
@@ -244,5 +257,6 @@ class MinimumNode(Node):
         numbers = {s: float(p[0]) for s, p in scope.items() if isinstance(p, tuple)}
         met, selects = self.attended.met(numbers), self.attended.selects(numbers)
         objective = Objective(self.body, self.variables, context, scope, met=met, selects=selects)
+        objective = replace(objective, limit=partial(self._limit, context, scope), is_even=self.is_even)
         value, error, place = least(objective, intervals, continuation)
         return value, error, dict(zip(self.variables, place))
