@@ -115,7 +115,7 @@ def _misused(problem: Any) -> str:
     message, context = problem.format_message().rstrip(".?"), getattr(problem, "ctx", None)
     if not message or context is None:
         return message
-    words = []
+    words: list[str] = []
     while context.parent is not None:
         words, context = [context.info_name, *words], context.parent
     message = f"{message[0].lower()}{message[1:]}".replace(". Did you mean", "; did you mean")
