@@ -72,6 +72,9 @@ def test_symbolic_prints_the_formula_in_text_and_latex(capsys) -> None:
     assert answer(capsys, "risk", "--attention", "linear", "--symbolic", *law)["formula"] == "35/(10*nu + 49)"
     assert "E_L[" in str(answer(capsys, "risk", "--symbolic", *law)["formula"])  # a sum of integrals would say less
     assert answer(capsys, "bayes", "--symbolic")["formula"] == "Delta**2 - E_g[p[epsilon]] + 1"
+    letters = answer(capsys, "bayes", "--symbolic", "--length", "3", "--nu", "4")["letters"]
+    assert letters["g"]["formula"] == "exp(2*chi[epsilon] - 2)"  # type: ignore[index]
+    assert letters["p[l]"]["formula"] == "exp(2*chi[l])/Sum(exp(2*chi[m]), (m, 1, 3))"  # type: ignore[index]
     softmax = answer(capsys, "risk", "--symbolic", "--task", "max", "--length", "2")
     assert str(softmax["formula"]).startswith("Minimum(")
 

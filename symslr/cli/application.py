@@ -79,7 +79,7 @@ def run(arguments: list[str] | None = None) -> None:
     try:
         status = app(args=arguments, standalone_mode=False)
     except ClickException as problem:
-        _fail(_unread(problem) or problem.format_message() or "found no command; expected one of those listed above")
+        _fail(_unread(problem) or _misused(problem) or "found no command; expected one of those listed above")
     except OSError as problem:
         _fail(_system(problem))
     except (ValueError, TypeError) as problem:
@@ -108,6 +108,19 @@ def _unread(problem: Any) -> str | None:
     """What the reader of an option or an argument found and expected, as other refusals say it; None of other bad usage."""
     parameter, message = getattr(problem, "param", None), getattr(problem, "message", "")
     return f"{parameter.opts[0]}: {message}" if parameter is not None and message.startswith("found ") else None
+
+
+def _misused(problem: Any) -> str:
+    """What is wrong with the command line, and where it is said what is expected; nothing where the help was printed."""
+    message, context = problem.format_message().rstrip(".?"), getattr(problem, "ctx", None)
+    if not message or context is None:
+        return message
+    words: list[str] = []
+    while context.parent is not None:
+        words, context = [context.info_name, *words], context.parent
+    message = f"{message[0].lower()}{message[1:]}".replace(". Did you mean", "; did you mean")
+    asking = "? " if "did you mean" in message else "; "
+    return f"{message}{asking}`{' '.join(('symslr', *words, '--help'))}` lists what is expected"
 
 
 def _as_typed(message: str, arguments: list[str]) -> str:

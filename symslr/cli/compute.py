@@ -122,6 +122,8 @@ def compute(
     that they can reach. With --stale, parts and jobs whose code has not changed stay as they are. What is quick, or has
     no such file yet, is computed by every report.
     """
+    if names and every:
+        raise ValueError(f"--all: found together with the name {names[0]}; expected one of the two")
     known = _computations()
     chosen = _named(names, known) if names else known
     from symslr.cache.results import Cache as Store

@@ -82,8 +82,10 @@ def derive(
     if as_json:
         typer.echo(json.dumps([_as_json(item) for item in chosen]))
         return
+    from symslr.export.terminal import chain_to_terminal
+
     for item in chosen:
-        typer.echo(f"{_typed(str(item))}\n")
+        typer.echo(f"{chain_to_terminal(item)}\n")
     if latex is not None:
         typer.echo(f"LaTeX written to {latex}")
 
@@ -91,15 +93,6 @@ def derive(
 def _is_document(latex: Path) -> bool:
     """Whether ``--latex`` names a document, and not a folder for fragments."""
     return latex.suffix == ".tex"
-
-
-def _typed(chain: str) -> str:
-    """A printed chain whose title and hypotheses have no LaTeX."""
-    from symslr.export.typed import text_to_terminal
-
-    first, *lines = chain.split("\n")
-    lines = [text_to_terminal(line) if line.startswith("  for ") else line for line in lines]
-    return "\n".join([text_to_terminal(first), *lines])
 
 
 def _list(as_json: bool) -> None:

@@ -28,7 +28,17 @@ def new(
         raise ValueError(f"new: {folder} exists and is not empty; name a folder that does not exist yet")
     if not folder.absolute().parent.is_dir():
         raise ValueError(f"new: found no folder {folder.absolute().parent} to make {folder.name} in; make it first")
-    # whole or not at all: written beside, then renamed (an empty folder of that name is replaced)
+    try:
+        _write(folder)
+    except OSError as problem:  # which names the folder beside it
+        raise OSError(problem.errno, problem.strerror, str(folder)) from None
+    names = ", ".join(sorted(file.name for file in folder.iterdir()))
+    typer.echo(f"made {folder}: {names}")
+    typer.echo(f"next: symslr check {shlex.quote(str(folder))}")
+
+
+def _write(folder: Path) -> None:
+    """Whole or not at all: written beside, then renamed; an empty folder of that name is replaced."""
     with tempfile.TemporaryDirectory(dir=folder.absolute().parent, prefix=".symslr-new-") as made:
         written = Path(made) / "folder"
         written.mkdir()
@@ -36,6 +46,3 @@ def new(
             if source.name not in LEFT_BEHIND:
                 (written / source.name).write_bytes(source.read_bytes())
         os.replace(written, folder)
-    names = ", ".join(sorted(file.name for file in folder.iterdir()))
-    typer.echo(f"made {folder}: {names}")
-    typer.echo(f"next: symslr check {shlex.quote(str(folder))}")

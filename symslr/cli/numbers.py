@@ -231,8 +231,8 @@ def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[st
     """The formula as text and as LaTeX, with its hypotheses and the rules that made it."""
     from sympy import Add, cancel, factor_terms
 
-    from symslr.algebra.derivation import as_text
     from symslr.export import house_latex
+    from symslr.export.terminal import formula_to_terminal, letters
     from symslr.expression.expectation import LengthExpectation, rewrite_expectations
 
     def given(expr: Expr) -> Expr:
@@ -245,9 +245,13 @@ def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[st
     said: dict[str, object] = {
         "task": problem.task.name,
         **extra,
-        "formula": as_text(expr),
+        "formula": formula_to_terminal(expr),
         "latex": house_latex(expr),
-        **({} if place is None else {"scale": as_text(place), "scale_latex": house_latex(place)}),
+        "letters": {
+            letter: {"formula": formula_to_terminal(meant), "latex": house_latex(meant)}
+            for letter, meant in letters(expr).items()
+        },
+        **({} if place is None else {"scale": formula_to_terminal(place), "scale_latex": house_latex(place)}),
         "rules": [step.rule.name for step in formula.chain.steps],
         "hypotheses": [hypothesis.text for hypothesis in formula.chain.hypotheses],
     }
@@ -259,6 +263,8 @@ def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[st
     typer.echo(f"{title}, {problem.task.name} task")
     typer.echo(f"  {said['formula']}")
     typer.echo(f"  LaTeX: {said['latex']}")
+    for letter, meant in letters(expr).items():
+        typer.echo(f"  with {letter} = {formula_to_terminal(meant)}")
     if place is not None:
         typer.echo(f"  at a = {said['scale']}")
     for hypothesis in formula.chain.hypotheses:

@@ -20,7 +20,7 @@ from symslr.export.figure_results import results_figure
 from symslr.export.figures import Drawn, Figure, drawn
 from symslr.export.kept_numbers import stale_note
 from symslr.export.page import page
-from symslr.export.pdf import PdfOutcome, compile_pdf
+from symslr.export.pdf import PdfOutcome, compile_pdf, kept_pdf
 from symslr.export.provenance import provenance
 from symslr.export.staging import staged
 from symslr.export.tex_derivation import fragment
@@ -94,7 +94,7 @@ def write_report(
         title: of the report.
         abstract: what the report opens with.
         command: derives one of the derivations anew; ``{}`` in it stands for the name.
-        kept: where the tables of figures are found if they were computed before, and written if not.
+        kept: where tables of figures and PDFs are found if they were made before, and written if not.
         progress: called before each part and once at the end.
 
     Raises:
@@ -124,8 +124,9 @@ def write_report(
         progress(2 + len(figures), total, "writing HTML")
         _write(folder / "report.html", page(said, opening, shown, title, made))
         progress(3 + len(figures), total, "running TeX")
-        outcome = compile_pdf(folder / "report.tex")
-        behind = compile_pdf(folder / "supplement.tex") if outcome.path is not None else outcome
+        compiled = compile_pdf if kept is None else partial(kept_pdf, kept=kept)
+        outcome = compiled(folder / "report.tex")
+        behind = compiled(folder / "supplement.tex") if outcome.path is not None else outcome
     progress(total, total, "done")
     return _files(out, said, shown, outcome, behind)
 

@@ -57,12 +57,14 @@ def attention_from_text(
         raise ValueError(f"normalise: found {normalise!r}; expected {' or '.join(NORMALISERS)}")
     symbols = {"x": x, **parameters}
     written = parse_expression(kernel, symbols, what="kernel")
-    return Attention(
-        written,
-        normaliser="sum" if normalise == "sum" else None,
-        offset=exactly(offset) if isinstance(offset, Fraction) else parse_number(offset, what="offset"),
-        name=kernel.strip(),
-    )
+    start = exactly(offset) if isinstance(offset, Fraction) else parse_number(offset, what="offset")
+    try:
+        return Attention(written, "sum" if normalise == "sum" else None, start, kernel.strip())
+    except ValueError as refusal:  # which prints the kernel as SymPy does: Max(0, x) for max(x, 0)
+        what, colon, why = str(refusal).partition(": ")
+        raise ValueError(
+            f"kernel {kernel.strip()}{colon}{why}" if what.startswith("kernel ") else str(refusal)
+        ) from None
 
 
 def read_model(path: Path) -> Model:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from symslr.algebra.derivation import Derivation
+from symslr.cache.results import Cache
 from symslr.check.report import CheckReport
 from symslr.export import pdf
 from symslr.export.abstract import Abstract, abstract_in
@@ -41,6 +43,27 @@ def without_tex(monkeypatch: pytest.MonkeyPatch) -> None:
 def compiled(toy: Derivation, toy_checks: CheckReport, tmp_path_factory: pytest.TempPathFactory) -> ReportFiles:
     """A report with its PDFs, where TeX is installed."""
     return write_report([toy], tmp_path_factory.mktemp("compiled"), checks=toy_checks, figures=[FIGURE])
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs TeX")
+def test_tex_runs_again_only_where_what_it_reads_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = []
+    compiled = pdf.compile_pdf
+    monkeypatch.setattr(pdf, "compile_pdf", lambda tex: runs.append(tex) or compiled(tex))
+    tex = tmp_path / "paper.tex"
+    body = r"\documentclass{article}\begin{document}\input{macros}%s\end{document}"
+    made = []
+    with Cache(tmp_path / "kept.sqlite") as kept:
+        for macros, text in (("a", "one"), ("a", "one"), ("b", "one"), ("b", "two")):
+            (tmp_path / "macros.tex").write_text(macros)
+            tex.write_text(body % text)
+            outcome = pdf.kept_pdf(tex, kept)
+            assert outcome.path is not None
+            made.append(outcome.path.read_bytes())
+            outcome.path.unlink()
+    assert len(runs) == 3
+    assert made[0] == made[1]
+    assert len(set(made)) == 3
 
 
 @pytest.mark.usefixtures("without_tex")
