@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import softmax as softmax_of
 from scipy.stats import norm
-from sympy import Expr, Integer, Rational, oo
+from sympy import Expr, Integer, Rational, oo, tanh
 
 from symslr.evaluation import evaluate, risk_at
 from symslr.evaluation.errors import CannotEvaluate
@@ -52,6 +52,38 @@ def test_an_infinite_scale_attends_to_the_largest_token() -> None:
     hit, _ = quad(lambda key: norm.pdf(key - math.sqrt(2)) * norm.cdf(key) ** 2, -10, 12, epsabs=1e-13)
     found = risk_at(SPIKED, softmax, oo, {}, digits=5)
     assert abs(float(found) - (1 - hit**2)) <= float(found.error) < 1e-6
+
+
+def test_the_limit_of_large_scales_is_taken_where_it_is_known() -> None:
+    """softplus goes to max(x, 0): a series in 1/a had five digits, and at nu = 1000 there was none as tokens meet it too far out.
+
+    Of two tokens the larger one is chosen: see ``test_the_infimum_of_softplus_at_an_infinite_signal``.
+    """
+    hit, squares = 3 / 4 + (1 / 2 + math.log(2) / math.pi) / 4, 3 / 4 + 1 / (2 * math.pi)
+    truth = 1 - hit**2 / squares
+    found = risk_at(MaxSLR(oo, length=2, noise=0), softplus, oo, {})
+    assert abs(float(found) - truth) <= float(found.error) < 1e-11
+    strong = risk_at(MaxSLR(1000, length=2, noise=0), softplus, oo, {})
+    assert abs(float(strong) - truth) <= float(strong.error) < 0.005
+    with pytest.raises(CannotEvaluate, match="at most 12"):
+        risk_at(MaxSLR(oo, length=2, noise=0), softplus, oo, {}, digits=30)
+
+
+def test_the_limit_of_large_scales_of_a_step() -> None:
+    """1 + tanh goes to a step, and of negative tokens to the largest: held against sequences that are drawn."""
+    found = risk_at(MaxSLR(10, length=2, noise=0), Attention(1 + tanh(x)), oo, {})
+    keys = np.random.default_rng(1).standard_normal((2_000_000, 2))
+    above, posterior = keys > 0, softmax_of(10 * keys, axis=1)
+    largest = keys == keys.max(axis=1, keepdims=True)
+    weights = np.where(above.any(axis=1, keepdims=True), above, largest).astype(float)
+    weights /= weights.sum(axis=1, keepdims=True)
+    hit, square = (posterior * weights).sum(axis=1), (weights**2).sum(axis=1)
+    drawn = 1 - hit.mean() ** 2 / square.mean()
+    spread = (
+        np.std(-2 * hit.mean() / square.mean() * hit + (hit.mean() / square.mean()) ** 2 * square) / len(keys) ** 0.5
+    )
+    assert float(found.error) < 1e-11
+    assert abs(float(found) - drawn) < 4 * spread < 2e-3
 
 
 def test_the_series_in_the_signal_holds_the_value_of_a_mesh(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from sympy import Expr, Max, Min, Rational, exp, log, oo
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.ridge import RidgeTable
-from symslr.evaluation.minima.far import limit_of_scale
+from symslr.evaluation.minima.at_infinity import limit_of_scale
 from symslr.evaluation.minima.objective import Objective
 from symslr.evaluation.minima.series import Series
 from symslr.evaluation.minima.valley import _in_its_axes

@@ -10,17 +10,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from sympy import Abs, Add, Expr, Heaviside, Integer, Max, Rational, S, Sum
+from sympy import Abs, Add, Expr, Heaviside, Integer, Max, Rational, S, Sum, expand
 
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.numbers.exponent import exponential
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation
+from symslr.model.attention import Attention
 from symslr.model.exponential import constant_value
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, chi, epsilon, l, x
+from symslr.model.task import Task
 from symslr.theory.definitions import over_length
 from symslr.theory.population import PopulationRisk
 
@@ -97,7 +100,7 @@ def limit_of_large_scales(risk: PopulationRisk, side: int) -> Expr | None:
         if law.selects_largest:
             return noise**2
         return noise**2 + 1 - over_length(SequenceExpectation(largest, law), length) ** 2
-    is_above = right.rate > 0 or (right.power > 0 and (left.rate < 0 or right.power > left.power))
+    is_above = right.rate > 0 or (right.power >= 0 and (left.rate < 0 or right.power > left.power))
     if (
         side < 0
         or left.power < 0
@@ -106,7 +109,7 @@ def limit_of_large_scales(risk: PopulationRisk, side: int) -> Expr | None:
         return None
     # where a token is positive, all weight goes to those that are; a selection law has the same tokens as its base
     none, below = S.Half**L, SequenceLaw(law.weight, L, ScalarLaw(2 * law.base.density, law.base.lower, 0))
-    parts = [_moments(Max(0, x) ** right.power, law)]
+    parts = [_moments(Max(0, x) ** right.power if right.power else Heaviside(x), law)]
     if right.rate > 0:
         parts = [(SequenceExpectation(largest * Heaviside(chi[epsilon]), law), 1 - none)]
     if left.rate < 0:
@@ -133,3 +136,31 @@ def is_even(law: ScalarLaw) -> bool:
     """Whether a token and its negative have the same law."""
     mirrored = law.density.xreplace({x: -x})
     return bool(law.lower == -law.upper and constant_value(law.density / mirrored) == 1)
+
+
+def limit_of_scale(task: Task, attention: Attention) -> Expr | None:
+    """The risk as the scale grows, where the largest token is the relevant one; None where it is not known.
+
+    Under a kernel that is a sum of exponentials of rates r or more, kappa(a x)/kappa(a y) >= e^(a r (x - y)) for x > y. All weight
+    then goes to the largest token, and the risk is Delta^2, the least there is. Beside an offset it goes there where that token is
+    positive, and to the offset where it is not: M = Q = 1 - F(0)^L, and the risk is Delta^2 + E F(0)^L, with F(0) = 1/2 of an even
+    law of tokens.
+    """
+    if (
+        task.law.weight != L * IsLargest.of(epsilon, L)
+        or not attention.is_normalised
+        or not _is_steep(attention.kernel)
+    ):
+        return None
+    if attention.offset == 0:
+        return task.noise**2
+    base = task.law.base
+    if not attention.offset.is_positive or not is_even(base):
+        return None
+    return over_length(task.noise**2 + S.Half**L, task.length)
+
+
+def _is_steep(kernel: Expr) -> bool:
+    """Whether a kernel is a sum of exponentials of positive rates, each times a positive number."""
+    terms = [exponential(term, x) for term in Add.make_args(expand(kernel))]
+    return all(term is not None and term.rate.is_positive and term.constant.is_positive for term in terms)

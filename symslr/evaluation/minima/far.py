@@ -13,7 +13,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from sympy import Add, Expr, S, Symbol, cancel, expand, sign
+from sympy import Expr, S, Symbol, cancel, sign
 
 from symslr.evaluation.engine import DEFAULT_DIGITS, digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
@@ -23,14 +23,13 @@ from symslr.evaluation.numbers.exponent import exponential
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
-from symslr.model.exponential import constant_value, exponential_slope
+from symslr.model.exponential import exponential_slope
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, a, epsilon, x
 from symslr.model.task import Task
 from symslr.theory import bayes_risk
-from symslr.theory.definitions import over_length
 
 FAR_SCALE = 300.0
 """A softplus value takes half a second at scale 128; its table is too large at 1000."""
@@ -172,35 +171,6 @@ def with_largest(
         bound = min(bound, 2 * r * mpmath.sqrt(longest) + longest * r**2)
     limit = Task(L * IsLargest.of(epsilon, L), task.length, task.noise, task.base, task.name)
     return limit, replace(missed, value=mpmath.mpf(0), error=bound)
-
-
-def limit_of_scale(task: Task, attention: Attention) -> Expr | None:
-    """The risk as the scale grows, where the largest token is the relevant one; None where it is not known.
-
-    Under a kernel that is a sum of exponentials of rates r or more, kappa(a x)/kappa(a y) >= e^(a r (x - y)) for x > y. All weight
-    then goes to the largest token, and the risk is Delta^2, the least there is. Beside an offset it goes there where that token is
-    positive, and to the offset where it is not: M = Q = 1 - F(0)^L, and the risk is Delta^2 + E F(0)^L, with F(0) = 1/2 of an even
-    law of tokens.
-    """
-    if (
-        task.law.weight != L * IsLargest.of(epsilon, L)
-        or not attention.is_normalised
-        or not _is_steep(attention.kernel)
-    ):
-        return None
-    if attention.offset == 0:
-        return task.noise**2
-    base = task.law.base
-    is_even = base.lower == -base.upper and constant_value(base.density / base.density.xreplace({x: -x})) == 1
-    if not attention.offset.is_positive or not is_even:
-        return None
-    return over_length(task.noise**2 + S.Half**L, task.length)
-
-
-def _is_steep(kernel: Expr) -> bool:
-    """Whether a kernel is a sum of exponentials of positive rates, each times a positive number."""
-    terms = [exponential(term, x) for term in Add.make_args(expand(kernel))]
-    return all(term is not None and term.rate.is_positive and term.constant.is_positive for term in terms)
 
 
 def _numbers(expr: Expr, values: Mapping[Any, object]) -> dict[Symbol, Expr]:

@@ -18,14 +18,13 @@ from symslr.budget import OutOfTime, processor_time
 from symslr.evaluation.admission.inputs import checked_digits, checked_inputs
 from symslr.evaluation.engine import EXPONENTIAL, MULTIPRECISION_DIGITS, evaluate, symbols_of
 from symslr.evaluation.errors import CannotEvaluate, NoLeastValue
-from symslr.evaluation.minima.at_infinity import limit_of_large_scales
+from symslr.evaluation.minima.at_infinity import limit_of_large_scales, limit_of_scale
+from symslr.evaluation.minima.at_scale import risk_at
 from symslr.evaluation.minima.far import (
     RISK,
     Answers,
     answered,
-    far_scale,
     far_signal,
-    limit_of_scale,
     met_at,
     of_the_limit,
     with_largest,
@@ -349,44 +348,6 @@ def _enclosed(
     if inputs.arrays:
         raise CannotEvaluate("certified: found an array in values; expected single numbers")
     return least_certified(risk, a, inputs.scalars, digits, interval, guess)
-
-
-def risk_at(
-    task: Task,
-    attention: Attention,
-    scale: Expr,
-    values: Mapping[Any, object],
-    digits: int | None = None,
-    backend: str | None = None,
-) -> Value:
-    """The risk at a scale of the key, which may be infinite.
-
-    Args:
-        task, attention, scale: as for ``population_risk``.
-        values, digits, backend: as for ``evaluate``.
-
-    Raises:
-        CannotEvaluate: where the digits are out of reach.
-        ValueError: at scale 0, where the kernel and with it the normaliser vanishes there.
-    """
-    if scale == 0 and attention.is_normalised and attention.offset == attention.kernel.subs(x, 0) == 0:
-        raise ValueError(
-            f"scale: found 0, where the kernel {attention.kernel} vanishes and its normaliser with it; expected another "
-            "scale, or an offset"
-        )
-
-    def answers(own: Task, at: Mapping[Any, object], wanted: int | None, is_near: bool) -> Answers:
-        known = dict(at)
-        here = known.pop(a, scale) if is_near else scale
-        if here.is_infinite:
-            raise CannotEvaluate("the risk does not settle as the scale grows; expected a finite scale")
-        risk = population_risk(own, attention, here)
-        if own is not task:
-            return {RISK: risk_at(own, attention, here, known)}
-        return {RISK: evaluate(risk, known, wanted, "numpy" if is_near else backend)}
-
-    far = far_scale(scale, task, attention, values) or far_signal(task, values)
-    return answered(answers, task, attention, values, digits, backend, far)[RISK]
 
 
 def _without_scale(
