@@ -334,8 +334,10 @@ class Parameters:
             extents: (2, count), how far below and above that they may lie.
             unit: what scales are divided by.
         """
-        found = {}
-        vector = np.concatenate([self._apart(vector).ravel(), vector[self._scales :]])
+        found, spaced = {}, self._apart(vector).ravel()
+        moved = np.zeros(self.count)
+        moved[: self._scales] = np.abs(spaced - vector[: self._scales])
+        extents, vector = extents + moved, np.concatenate([spaced, vector[self._scales :]])
         for k, name in enumerate(self._names()):
             at, low, high = float(vector[k]), float(vector[k] - extents[0, k]), float(vector[k] + extents[1, k])
             if k < self._scales:

@@ -148,8 +148,11 @@ def least_value(
         return value, {name: _rescaled(found, unit) if name == "a" else found for name, found in places.items()}
     risks = Risk.of(chosen, plain, seconds)
     parameters = Parameters.of(risks.attend)
-    value_at = _kept(risks, parameters)
-    found = _valley(risks, parameters, value_at, _best(risks, parameters))
+    value_at, one = _kept(risks, parameters), None
+    if chosen.heads > 1:
+        with suppress(CannotEvaluate):
+            one = _alone(Risk.of(replace(chosen, heads=1, separate=False), plain, seconds))
+    found = _valley(risks, parameters, value_at, _best(risks, parameters, one))
     place, reached, falls = parameters.placed(found.place), value_at(found.place), 0.0
     if np.max(np.abs(found.place)) >= FAR:
         half = risks.value(place.halved())
@@ -279,8 +282,18 @@ def _searched(risks: Risk, parameters: Parameters, seed: int = 0, rule: Rule = S
     return risk
 
 
-def _best(risks: Risk, parameters: Parameters) -> Any:
+def _alone(risks: Risk) -> tuple[Any, Any]:
+    """Where a search finds the least risk of one head: its scale (p,), and the bias and own parameters."""
+    parameters = Parameters.of(risks.attend)
+    found = _best(risks, parameters)
+    return found[: parameters.directions], found[parameters.directions :]
+
+
+def _best(risks: Risk, parameters: Parameters, one: tuple[Any, Any] | None = None) -> Any:
     """The vector of all parameters where a search found the least risk.
+
+    Args:
+        one: where one head alone is best, from which several begin, too.
 
     Raises:
         CannotEvaluate: where no place gives a number.
@@ -289,7 +302,10 @@ def _best(risks: Risk, parameters: Parameters) -> Any:
     if parameters.count == 1:
         return np.array([_along_line(lambda a: risk(np.array([a])), SHARE * risks.place_error)])
     tried: dict[float, Any] = {}
-    for start in _starts(risks, parameters.joint, int(parameters.has_bias)):
+    starts = _starts(risks, parameters.joint, int(parameters.has_bias))
+    if one is not None:
+        starts.insert(0, np.concatenate([np.tile(one[0], parameters.heads), np.zeros(parameters.joint), one[1]]))
+    for start in starts:
         tried.setdefault(float(f"{risk(start):.{ALIKE}g}"), start)
     if not np.isfinite(min(tried)):
         raise CannotEvaluate(f"attention {risks.attend.attention.name}: no finite risk at any scale that was tried")

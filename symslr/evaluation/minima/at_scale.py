@@ -49,7 +49,7 @@ def risk_at(
         if own is not task:
             return {RISK: risk_at(own, attention, here, known)}
         if here.is_infinite:
-            raise CannotEvaluate("the risk does not settle as the scale grows; expected a finite scale")
+            raise CannotEvaluate("no limit of the risk was found as the scale grows; expected a finite scale")
         return {RISK: evaluate(population_risk(own, attention, here), known, wanted, "numpy" if is_near else backend)}
 
     if scale.is_infinite and backend is None:

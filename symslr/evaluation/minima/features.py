@@ -36,21 +36,24 @@ DEPTH = 30.0
 class Attended:
     """What says from which scale on tokens reach all that a kernel does: the kernels in x, and the law of a token.
 
-    ``slopes`` are those of laws that select a token, as nu of max-SLR.
+    ``slopes`` are those of laws that select a token, as nu of max-SLR; ``is_elementwise`` where nothing normalises a kernel.
     """
 
     kernels: tuple[Expr, ...] = ()
     base: ScalarLaw = STANDARD_NORMAL
     slopes: tuple[Expr, ...] = ()
+    is_elementwise: bool = False
 
     @classmethod
     def of(cls, expr: Expr) -> Attended:
         """What an expression in attentions holds; nothing where it has none."""
-        kernels = {node.kernel: None for node in sorted(expr.atoms(Activation), key=str)}
+        nodes = sorted(expr.atoms(Activation), key=str)
+        kernels = {node.kernel: None for node in nodes}
         laws = sorted(expr.atoms(SequenceLaw), key=str)
         slopes = dict.fromkeys(exponential_slope(law) for law in laws if law.is_selection)
         base = min((law.base for law in laws), key=str, default=STANDARD_NORMAL)
-        return cls(tuple(kernels), base, tuple(slope for slope in slopes if slope is not None))
+        alone = bool(nodes) and all(node.args[2] == 0 for node in nodes)
+        return cls(tuple(kernels), base, tuple(slope for slope in slopes if slope is not None), alone)
 
     def selects(self, numbers: Mapping[Symbol, Any]) -> float:
         """The scale at which a steep kernel selects as sharply as the law does: a risk nearer by does not show its limit."""

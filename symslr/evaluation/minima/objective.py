@@ -41,24 +41,26 @@ class Objective:
     """A node as a function of some of its parameters.
 
     Attributes:
-        seen: (the most that a value in float64 may be, its place), of all that were computed, to whatever tolerance.
+        seen: (the most that a value in float64 may be, its place, its error), of all that were computed, to whatever tolerance.
         refused: why there was no float64 value, by place; also where a smaller tolerance gave one.
         met: the size of the one variable at which the farthest feature of a kernel is met; 0 where there is none.
         selects: that at which a kernel selects as sharply as the law does; 0 where the law does not select.
         limit: what the function tends to as its one variable goes to plus or minus infinity, where that is known.
         is_even: whether it has the same value at the negative of its one variable.
+        is_elementwise: whether nothing normalises the kernel: then values cost little.
     """
 
     node: Node
     variables: tuple[Symbol, ...]
     context: Context
     scope: Mapping[Symbol, Pair]
-    seen: list[tuple[float, list[float]]] = field(default_factory=list, compare=False)
+    seen: list[tuple[float, list[float], float]] = field(default_factory=list, compare=False)
     refused: dict[tuple[float, ...], Exception] = field(default_factory=dict, compare=False)
     met: float = 0.0
     selects: float = 0.0
     limit: Callable[[int], Pair | None] | None = field(default=None, compare=False)
     is_even: bool = False
+    is_elementwise: bool = False
 
     @property
     def is_float(self) -> bool:
@@ -85,7 +87,7 @@ class Objective:
         if pair is None:
             pair = self.node.evaluate(self.context, self.scope_at(place)) if get is None else get()
             computed(self.node, frozenset(self.scope.items()))[self._key(at)].append((tolerance, enough, pair))
-        self.seen.append((float(pair[0]) + float(pair[1]), at))
+        self.seen.append((float(pair[0]) + float(pair[1]), at, float(pair[1])))
         return pair
 
     @property

@@ -257,6 +257,7 @@ class MinimumNode(Node):
         numbers = {s: float(p[0]) for s, p in scope.items() if isinstance(p, tuple)}
         met, selects = self.attended.met(numbers), self.attended.selects(numbers)
         objective = Objective(self.body, self.variables, context, scope, met=met, selects=selects)
-        objective = replace(objective, limit=partial(self._limit, context, scope), is_even=self.is_even)
+        limit, alone = partial(self._limit, context, scope), self.attended.is_elementwise
+        objective = replace(objective, limit=limit, is_even=self.is_even, is_elementwise=alone)
         value, error, place = least(objective, intervals, continuation)
         return value, error, dict(zip(self.variables, place))
