@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sympy import Abs, Expr, Rational, exp, gamma, log, sin, sqrt
+from sympy import Abs, Expr, Rational, cos, exp, gamma, log, sin, sqrt
 
 from symslr import Attention, LocationTask, SpikedSLR, evaluate, minimal_risk, softmax
 from symslr.evaluation.errors import CannotEvaluate
@@ -131,13 +131,13 @@ def test_heads_that_come_together_are_named() -> None:
     assert "heads 1 and 2 come together" in two.method
 
 
-def spanned(features: list[np.ndarray], tokens: np.ndarray, strength: float) -> float:
-    """The least risk of combinations of functions of single tokens, from their values on a grid, for two tokens."""
+def spanned(features: list[np.ndarray], tokens: np.ndarray, strength: float, length: int = 2) -> float:
+    """The least risk of combinations of functions of single tokens, from their values on a grid."""
     steps = tokens[1] - tokens[0]
     relevant, other = (steps * np.exp(-((tokens - m) ** 2) / 2) / np.sqrt(2 * np.pi) for m in (strength**0.5, 0.0))
     values = np.array(features)
     values /= np.linalg.norm(values, axis=1)[:, None]
-    hit, gram = values @ relevant, values * (relevant + other) @ values.T
+    hit, gram = values @ relevant, values * (relevant + (length - 1) * other) @ values.T
     return float(1 - hit @ np.linalg.solve(gram, hit))
 
 
@@ -162,6 +162,40 @@ def test_heads_that_come_together_have_the_risk_of_the_kernel_and_its_slope(head
     assert abs(float(value) - truth) < float(value.error) < 2e-7
     assert "come together" in value.method
     assert min(float(place) * (-1 if mirrored else 1) for place in places.values()) < 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "written", "length", "strength", "near"),
+    [
+        (cos(x) + 3, lambda t: np.cos(t) + 3, 7, 3, (0.38, 0.39)),
+        (cos(x) + 2, lambda t: np.cos(t) + 2, 12, 5, (0.255, 0.264)),
+        (cos(3 * x) + 2, lambda t: np.cos(3 * t) + 2, 3, 2, (0.0, 0.283)),
+        (1 / (1 + (x - 5) ** 2), lambda t: 1 / (1 + (t - 5) ** 2), 3, 40, (0.662, 0.973)),
+        (exp(x), np.exp, 12, 5, (0.32, 0.33)),
+        (1 + x, lambda t: 1 + t, 12, 5, (0.5, 1.0)),
+    ],
+    ids=lambda own: str(own) if isinstance(own, Expr) else None,
+)
+def test_separate_heads_that_nothing_normalises(
+    kernel: Expr, written: Any, length: int, strength: int, near: tuple[float, float]
+) -> None:
+    """Regression: keys were drawn, or laid out on a grid, where moments of one token are enough; and searches began too far out."""
+    tokens = np.arange(-15.0, 20.0, 0.005)
+    truth = spanned([written(a * tokens) for a in near], tokens, float(strength), length)
+    law = LocationTask(length=length, strength=strength, noise=0)
+    value, _ = least_value(law, LocatedAttention(Attention(kernel, normaliser=None), heads=2, separate=True))
+    assert "one-token tables" in value.method
+    assert -1e-4 < float(value) - truth < float(value.error) + 1e-12
+    assert float(value.error) < 1e-8
+
+
+@pytest.mark.parametrize("length", [3, 12])
+def test_two_heads_are_no_worse_than_one(length: int) -> None:
+    """Regression: 0.921 at L = 12, where one head has 11/12 at scale 0."""
+    law = LocationTask(length=length, strength=5, noise=0)
+    value, _ = least_value(law, LocatedAttention(Attention(cos(x) + 2), heads=2))
+    assert float(value) <= 1 - 1 / length + float(value.error)
+    assert float(value.error) < 1e-11
 
 
 def test_heads_with_values_of_their_own() -> None:

@@ -25,6 +25,8 @@ LARGEST = 345.0
 """log of the largest weight without a normaliser: sums of squares of such are float64."""
 SAME = 1e-12
 """Relative difference below which biases are one number."""
+NEAR = 0.1
+"""Distance of scales, relative to 1 + their size, below which differences of heads stand for the heads."""
 LARGEST_BIAS = 1e12
 """A bias beyond which nothing is left of a key beside it."""
 
@@ -79,6 +81,12 @@ class Attend:
         """Whether the weights are kernels of single keys, under one normaliser or none."""
         alone = self.attention.heads == 1 or self.attention.is_joint
         return alone and not self.is_selection and self.filter is None
+
+    @cached_property
+    def is_elementwise(self) -> bool:
+        """Whether the weights of every head are kernels of single keys, which nothing normalises."""
+        base = self.attention.base
+        return isinstance(base, Attention) and not base.is_normalised and self.filter is None
 
     @cached_property
     def own(self) -> tuple[Expr, ...]:
@@ -196,12 +204,12 @@ class Attend:
         return np.logaddexp.reduce(logs + place.weights + place.bias, axis=1)
 
     def elements(self, keys: Any, place: Place, bias: float) -> Any:
-        """kappa(a.x + b) of single tokens, (n,), where nothing normalises.
+        """kappa(a_h.x + b) of single tokens, or what spans these, (n, H), where nothing normalises.
 
         Raises:
             CannotEvaluate: where its square overflows.
         """
-        return self._alone(keys @ place.scales.T + (place.bias + bias), place)[:, 0]
+        return spanning(self._alone(keys @ place.scales.T + (place.bias + bias), place), place.scales)
 
     def _alone(self, scores: Any, place: Place) -> Any:
         """kappa at scores, where nothing normalises."""
@@ -209,6 +217,26 @@ class Attend:
         if not np.max(logs) < LARGEST:
             raise CannotEvaluate(f"attention {self.attention.name}: its mean square overflows in float64 at this scale")
         return sign * np.exp(logs)
+
+
+def spanning(weights: Any, scales: Any) -> Any:
+    """What spans the weights (..., H) of separate heads, of the same shape; of one head its weights.
+
+    Newton's divided differences of heads whose scales (H, p) are near each other: the matrix of their mean products has an
+    inverse where that of the heads themselves has lost the square of how near they are.
+    """
+    heads, size = weights.shape[-1], 1 + float(np.max(np.abs(scales)))
+    if heads == 1:
+        return weights
+    order = np.lexsort(scales.T[::-1])
+    scales, parts = scales[order], [weights[..., head] for head in order]
+    for step in range(1, heads):
+        for head in range(heads - 1, step - 1, -1):
+            gaps = np.linalg.norm(np.diff(scales[head - step : head + 1], axis=0), axis=1)
+            if np.max(gaps) < NEAR * size:
+                apart = float(np.linalg.norm(scales[head] - scales[head - step]))
+                parts[head] = (parts[head] - parts[head - 1]) / apart
+    return np.stack(parts, axis=-1)
 
 
 def _selected(selection: Selection, scores: Any) -> Any:

@@ -55,6 +55,8 @@ LEVEL = 1e-12
 """Relative difference of risks that is rounding."""
 SEARCHES, ALIKE = 4, 6
 """Searches over several parameters, from the best starts whose risks differ in so many digits: two heads may be exchanged."""
+STRENGTHS = (0.1, 0.5, 1.0, 2.0)
+"""Times the values of theta at the root of the signal strength, where heads stand when a search begins."""
 FURTHER = 2.0
 """Times a value of theta, of a second head at it when a search begins."""
 COARSELY, FINELY = (1e-2, 1e-9), ((1e-3, 1e-15), (1e-4, 1e-15))
@@ -377,7 +379,7 @@ def _starts(risks: Risk, joint: int, free: int) -> list[Any]:
     starts = []
     sides = (FURTHER, -FURTHER) if heads > kinds else (1.0,)
     signs = (1.0, -1.0) if heads > 1 else (1.0,)  # a kernel may fall
-    for strength, further, sign, turn in product((0.5, 1.0, 2.0), sides, signs, range(kinds)):
+    for strength, further, sign, turn in product(STRENGTHS, sides, signs, range(kinds)):
         chosen = [(turn + h) % kinds for h in range(heads)]
         theta = sign * setting.values[chosen] * further ** (np.arange(heads) // kinds)[:, None]
         scales = strength * np.sqrt(max(setting.strength, 0.1)) * theta

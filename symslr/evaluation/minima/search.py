@@ -37,8 +37,8 @@ BISECTIONS = 4
 VANISHED = 1e-300
 """Below this, float64 has lost a value that is not negative."""
 CLOSER = 8
-"""Times as many points of a scan where nothing normalises: of a kernel that is a bump at 5, as wide as 1, valleys are a fifth of their
-place wide, and two lay between neighbours. Values are integrals over one token there."""
+"""Times as many points of a scan where nothing normalises: of a kernel that is a bump at 5, as wide as 1, valleys are a fifth of
+their place wide, and two lay between neighbours. Values are integrals over one token there."""
 RESCAN = 13
 """Points of a grid between two whole searches."""
 

@@ -131,7 +131,7 @@ class _Chain:
     def picks(self, keys: Any, bias: float) -> Any:
         """log k of keys with a bias, or k itself where nothing normalises."""
         if self.offset is None:
-            return self.attend.elements(keys[:, None], self.place, bias)
+            return self.attend.elements(keys[:, None], self.place, bias)[:, 0]
         return self.attend.log_kernel(keys[:, None], self.place) + bias
 
     @cached_property

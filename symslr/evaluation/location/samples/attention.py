@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.attend import Attend, Place
+from symslr.evaluation.location.attend import Attend, Place, spanning
 from symslr.evaluation.location.means import Means, residual
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.samples.points import (
@@ -39,8 +39,6 @@ SEARCHED, FEWEST = 2**13, 2**9
 """Points while a minimum is searched: of all hidden configurations together, and of each."""
 BLOCK = 2**14
 """Keys that a search handles at once: 128 KiB."""
-NEAR = 0.1
-"""Distance of scales, relative to 1 + their size, below which differences of heads stand for the heads."""
 
 
 @dataclass(frozen=True)
@@ -106,32 +104,12 @@ class Sampled:
     def _products(self, scores: Any, mass: Any, mean: Any, place: Place) -> Any:
         """Sums of the products of (a, sigma_1, ...) under C_v, as one row."""
         setting = self.attend.setting
-        weights = self.attend.weights(scores, place)
-        if weights.shape[2] > 1:
-            weights = _divided(weights, place.scales)
+        weights = spanning(self.attend.weights(scores, place), place.scales)
         every = np.concatenate([mean[..., None], weights], axis=2)
         independent = setting.are_values_independent
         other = every if independent else np.einsum("lm,nmh->nlh", setting.value_matrix, every)
         count = every.shape[2]
         return ((every * mass[:, None, None]).reshape(-1, count).T @ other.reshape(-1, count)).ravel()
-
-
-def _divided(weights: Any, scales: Any) -> Any:
-    """What spans the weights (n, L, H) of separate heads, (n, L, H).
-
-    Newton's divided differences of heads whose scales (H, p) are near each other: the matrix of their mean products has an inverse
-    where that of the heads themselves has lost the square of how near they are.
-    """
-    order = np.lexsort(scales.T[::-1])
-    scales, parts = scales[order], [weights[..., head] for head in order]
-    heads, size = len(parts), 1 + float(np.max(np.abs(scales)))
-    for step in range(1, heads):
-        for head in range(heads - 1, step - 1, -1):
-            gaps = np.linalg.norm(np.diff(scales[head - step : head + 1], axis=0), axis=1)
-            if np.max(gaps) < NEAR * size:
-                apart = float(np.linalg.norm(scales[head] - scales[head - step]))
-                parts[head] = (parts[head] - parts[head - 1]) / apart
-    return np.stack(parts, axis=2)
 
 
 def _in_blocks(parts: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:

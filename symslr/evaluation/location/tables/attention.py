@@ -39,7 +39,7 @@ def is_tabled(attend: Attend, setting: Setting) -> bool:
     """Whether one-token tables give the moments in a setting with independent keys."""
     base, alike = attend.attention.base, attend.bias is None
     is_quick = attend.attention.heads == 1 or has_grid(setting)
-    if not (attend.has_one_kernel and is_quick) or not isinstance(base, Attention):
+    if not ((attend.has_one_kernel or attend.is_elementwise) and is_quick) or not isinstance(base, Attention):
         return False
     if not (setting.are_values_independent or _has_common_values(attend, setting)):
         return False
@@ -133,7 +133,7 @@ def far_enough(attend: Attend, line: Setting, place: Place, shift: float = 0.0) 
     biases = (0.0,) if attend.bias is None else (float(np.min(attend.bias)), float(np.max(attend.bias)))
 
     def found(bias: float) -> float:
-        return reach_of(line, lambda keys: attend.elements(keys + shift, place, bias))
+        return reach_of(line, lambda keys: np.linalg.norm(attend.elements(keys + shift, place, bias), axis=1))
 
     return max(map(found, biases))
 
@@ -160,13 +160,13 @@ def _common(setting: Setting, plain: Any) -> Any:
 
 
 def _elementwise(setting: Setting, found: Nodes, bias: Any, values: Callable[[float], Any]) -> Any:
-    """The row without a normaliser: sums over positions, those of the same bias together."""
+    """The row without a normaliser: sums over positions, those of the same bias together, of values (n, H)."""
     hit, norm, size = 0.0, 0.0, max(setting.size, 1)
     relevant, others = setting.expected, setting.length - setting.expected
     for lean, ours, theirs in _grouped(setting, bias, relevant, others, MOST_VALUES // len(found.keys)):
         seen = values(lean)
-        hit += ours * float(found.relevant @ seen) / size
-        norm += ours * float(found.relevant @ seen**2) + theirs * float(found.others @ seen**2)
+        hit = hit + ours * (found.relevant @ seen) / size
+        norm = norm + (seen.T * (ours * found.relevant + theirs * found.others)) @ seen
     return row(setting, hit, norm)
 
 
@@ -177,7 +177,7 @@ def _fallen(found: Nodes, seen: Any) -> Any:
         CannotEvaluate: where the least keys still count.
     """
     with np.errstate(over="ignore"):
-        parts = seen**2 * (found.others + found.relevant)
+        parts = np.sum(seen**2, axis=1) * (found.others + found.relevant)
     least = np.argsort(np.abs(found.keys[:, 0]))[:2]
     if not np.sum(parts[least]) < LEAST_PART * np.sum(parts):
         raise CannotEvaluate(
@@ -201,6 +201,7 @@ def _grouped(
     yield from zip(leans.tolist(), *(count.tolist() for count in counts))
 
 
-def row(setting: Setting, hit: float, norm: float) -> Any:
-    """All products of (r, sigma) with independent values: E |r|^2, E r^T sigma twice, E |sigma|^2."""
-    return np.array([setting.expected / max(setting.size, 1) ** 2, hit, hit, norm])
+def row(setting: Setting, hit: Any, norm: Any) -> Any:
+    """All products of (r, sigma_1, ...) with independent values: E |r|^2, E r^T sigma_h (H,), E sigma_h^T sigma_k (H, H)."""
+    own, hit = np.atleast_2d(setting.expected / max(setting.size, 1) ** 2), np.atleast_2d(hit)
+    return np.block([[own, hit], [hit.T, np.atleast_2d(norm)]]).ravel()
