@@ -15,7 +15,9 @@ from symslr.expression.quantity import Quantity
 from symslr.model.exact import check_is, exact
 
 
-class _Text(StrPrinter):
+class AsciiPrinter(StrPrinter):
+    """SymPy's, but for the order of a sum of integrals: by their form, and not by their values."""
+
     def _as_ordered_terms(self, expr: Expr, order: str | None = None) -> list[Expr]:
         if expr.has(Integral):
             return sorted(expr.args, key=default_sort_key)
@@ -24,7 +26,7 @@ class _Text(StrPrinter):
 
 def as_text(expr: Expr) -> str:
     """As ``str``; it leaves integrals alone, of which SymPy computes the values to bring a sum's terms in order."""
-    return _Text().doprint(expr)
+    return AsciiPrinter().doprint(expr)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, S
 
-from symslr.algebra.derivation import Derivation, _Text
+from symslr.algebra.derivation import Derivation, AsciiPrinter
 from symslr.export.printing import HousePrinter
 from symslr.export.typed import text_to_terminal
 from symslr.expression.expectation import SequenceExpectation
@@ -12,7 +12,7 @@ from symslr.expression.folded import Activation, Posterior
 from symslr.model.symbols import l
 
 
-class _Typed(_Text):
+class _Typed(AsciiPrinter):
     """Functions as one types them; means as the LaTeX has them: E_g under the first weight that is met, E_g' under the next."""
 
     def __init__(self) -> None:

@@ -133,12 +133,15 @@ QUARTIC = Attention(1 + x**4, name="quartic")
 def test_a_fall_at_the_end_of_the_scan_costs_few_values(
     monkeypatch: pytest.MonkeyPatch, task: Task, attention: Attention, most: int
 ) -> None:
-    """The scan itself has 21. What it finds is no higher than any risk beside it, or further out than all values."""
+    """The scan itself has 21, and seven places more between any two where nothing normalises: there values cost little.
+
+    What it finds is no higher than any risk beside it, or further out than all values.
+    """
     known: dict[tuple[float, ...], list[object]] = defaultdict(list)
     monkeypatch.setattr("symslr.evaluation.minima.objective.computed", lambda node, scope: known)
     risk = population_risk(task, attention)
     value, place = minimise(risk, [a])
-    assert sum(map(len, known.values())) <= most
+    assert sum(map(len, known.values())) <= most + (0 if attention.is_normalised else 18 * 7)
     sizes = (
         np.array([0.8, 0.98, 1.02, 1.25]) * float(place[a]) if np.isfinite(float(place[a])) else [-900, -50, 50, 900]
     )
