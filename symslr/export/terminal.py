@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, S
 
-from symslr.algebra.derivation import Derivation, AsciiPrinter
+from symslr.algebra.derivation import AsciiPrinter, Derivation
 from symslr.export.printing import HousePrinter
 from symslr.export.typed import text_to_terminal
 from symslr.expression.expectation import SequenceExpectation
