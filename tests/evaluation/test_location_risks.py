@@ -198,6 +198,16 @@ def test_two_heads_are_no_worse_than_one(length: int) -> None:
     assert float(value.error) < 1e-11
 
 
+def test_a_bias_that_makes_a_sigmoid_an_exponential_is_found() -> None:
+    """Of a signal of either sign at nu = 4 and L = 3: with kappa = e^(a x) 1 - R is cosh^2(2 a) e^(-a^2)/(cosh(4 a) + 2)."""
+    scales = np.linspace(0, 2, 2001)
+    truth = np.min(1 - np.cosh(2 * scales) ** 2 * np.exp(-(scales**2)) / (np.cosh(4 * scales) + 2))
+    law = LocationTask(length=3, strength=4, noise=0, signal="1:1/2,-1:1/2")
+    value, _ = least_value(law, LocatedAttention(Attention(SIGMOID.kernel, normaliser=None), bias="free"))
+    assert abs(float(value) - truth) < 1e-6
+    assert truth < 0.663
+
+
 def test_heads_with_values_of_their_own() -> None:
     """Separate heads at their best value vectors beside least squares on a grid."""
     law = law_called("sign")
