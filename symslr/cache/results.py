@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copyreg
 import hashlib
 import pickle
 import platform
 import sqlite3
+import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
+from io import BytesIO
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import finalize
 
 Result = TypeVar("Result")
@@ -150,7 +153,7 @@ class Cache:
         """Keep results, each with what it is in words: all of them or, where this fails, none."""
         rows = []
         for key, (what, value) in results.items():
-            pickled = pickle.dumps(value)
+            pickled = _pickled(value)
             rows.append((key, what, _digest(key, pickled) + pickled))
         self._connection.execute("BEGIN IMMEDIATE")
         with self._connection:
@@ -176,6 +179,26 @@ class Cache:
             "DELETE FROM results WHERE rowid <= (SELECT max(rowid) FROM results) - ?",
             (count,),
         )
+
+
+def _pickled(value: object) -> bytes:
+    """As ``pickle.dumps``; sums, products and powers come back as they are written, such as ``-(x + y)`` held together."""
+    buffer = BytesIO()
+    pickler = pickle.Pickler(buffer)
+    if "sympy" in sys.modules:  # no other value holds any
+        from sympy import Add, Mul, Pow
+
+        pickler.dispatch_table = copyreg.dispatch_table | dict.fromkeys((Add, Mul, Pow), _parts)
+    pickler.dump(value)
+    return buffer.getvalue()
+
+
+def _parts(node: Any) -> tuple[Callable[..., object], tuple[object, ...]]:
+    return _as_written, (type(node), *node.args)
+
+
+def _as_written(kind: Callable[..., object], *args: object) -> object:
+    return kind(*args, evaluate=False)
 
 
 def _digest(key: str, value: bytes) -> bytes:

@@ -7,14 +7,18 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from pickle import PicklingError
 from types import ModuleType
 
 from symslr.algebra.derivation import Derivation
+from symslr.cache.results import Cache, key_of
+from symslr.check.made_from import made_from
 from symslr.check.untouched import remembered, touched
 from symslr.library.folders import CollectError, builtin_folder, files_of
-from symslr.library.index import Entry, read_index
+from symslr.library.index import Entry, read_index, text_version
 
 __all__ = [
     "CollectError",
@@ -29,12 +33,17 @@ __all__ = [
 ]
 
 
-def collect(paths: Iterable[Path | str] | Path | str) -> list[Derivation]:
+def collect(paths: Iterable[Path | str] | Path | str, kept: Cache | None = None) -> list[Derivation]:
     """The derivations of files and folders, each with a name of its own, in the order of the files' names.
 
     A file defines derivations as module-level ``Derivation`` objects, or as functions ``derive_*`` without arguments
     that return one or several. A derivation without a name takes that of its variable or function. Files whose names
     start with ``_`` are left alone. Modules are loaded under names of their own and leave no bytecode behind.
+
+    Args:
+        paths: of files and folders.
+        kept: where the derivations of a file are found that an earlier call made of the same text by the same code, and
+            where new ones are written.
 
     Raises:
         CollectError: for a missing path, a folder without derivations, a file that fails to run (a rule that refuses
@@ -44,7 +53,7 @@ def collect(paths: Iterable[Path | str] | Path | str) -> list[Derivation]:
     found: list[Derivation] = []
     origin: dict[str, Path] = {}
     for path in map(Path, chosen):
-        here = [(file, item) for file in files_of(path) for _, item in members(file)]
+        here = [(file, item) for file in files_of(path) for item in _of_file(file, kept)]
         if not here:
             raise CollectError(f"no derivations in {path}: expected .py files that define Derivation objects")
         for file, item in here:
@@ -55,6 +64,33 @@ def collect(paths: Iterable[Path | str] | Path | str) -> list[Derivation]:
             origin[item.name] = file
             found.append(item)
     return found
+
+
+def _of_file(file: Path, kept: Cache | None) -> list[Derivation]:
+    """The derivations of a file: the kept ones where neither it nor what it cites nor symslr has changed since."""
+    texts = None if kept is None else made_from(file)
+    if kept is None or texts is None:
+        return [item for _, item in members(file)]
+    key = key_of("derivations", *texts, text_version())
+    found = kept.get(key)
+    if isinstance(found, list):
+        return found
+    made = [item for _, item in members(file)]
+    with suppress(PicklingError, AttributeError, TypeError):  # of rules made inside of functions
+        kept.put(key, f"derivations of {file.name}", made)
+        if not _same(kept.get(key), made):
+            kept.put(key, f"derivations of {file.name}, which do not come back as they are written", None)
+    return made
+
+
+def _same(found: object, made: list[Derivation]) -> bool:
+    """Whether kept derivations have the lines of those that were made, form and all."""
+    return isinstance(found, list) and [_lines(item) for item in found] == [_lines(item) for item in made]
+
+
+def _lines(item: Derivation) -> list[object]:
+    steps = [(step.after, step.remainder, step.hypotheses) for step in item.steps]
+    return [item.start, *steps, item.claims, dict(item.ranges)]
 
 
 def find(name: str, folder: Path) -> Derivation | None:
@@ -170,17 +206,17 @@ def load_module(file: Path) -> ModuleType:
         CollectError: when it fails to run.
     """
     file = file.resolve()
-    written_at = file.stat().st_mtime_ns if file.is_file() else 0
+    written = file.stat().st_mtime_ns if file.is_file() else 0, made_from(file)
     known = _LOADED.get(file)
-    if known is not None and known[0] == written_at:
+    if known is not None and known[0] == written:
         return known[1]
     module = _loaded(file)
-    _LOADED[file] = written_at, module
+    _LOADED[file] = written, module
     return module
 
 
-_LOADED: dict[Path, tuple[int, ModuleType]] = {}
-"""Files that were loaded, with the time at which they were written: a chain that is cited is made once."""
+_LOADED: dict[Path, tuple[tuple[int, tuple[str, ...] | None], ModuleType]] = {}
+"""Files that were loaded, with when each was written and what it is made from: a chain that is cited is made once."""
 
 
 def _loaded(file: Path) -> ModuleType:

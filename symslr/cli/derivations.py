@@ -242,16 +242,21 @@ def _beside(meant: list[Path], own: bool) -> dict[str, Any]:
 
 
 def _written(
-    found: list[Derivation], beside: dict[str, Any], to_validate: list[Path], out: Path, stage: Stages, *, own: bool
+    meant: list[Path], beside: dict[str, Any], to_validate: list[Path], out: Path, stage: Stages, *, own: bool
 ) -> tuple[ReportFiles, CheckReport, list[Validation]]:
-    """Check, validate and write."""
+    """Collect, check, validate and write."""
     from symslr.check import check as check_derivations
+    from symslr.check.collect import collect
     from symslr.export import standard_figures, write_report
     from symslr.export.staging import kept_in
     from symslr.validation.validate import validate
 
-    figures = standard_figures() if own else []
     with kept_in(out) as kept:
+        collecting = stage("collecting")
+        collecting(0, 1, "the derivations")
+        found = collect(meant, kept)
+        collecting(1, 1, f"{len(found)} derivations")
+        figures = standard_figures() if own else []
         checking = stage("checking")
         checking(0, len(found), "derivations")
         result = check_derivations(found, kept=kept, progress=lambda done, name: checking(done, len(found), name))
@@ -283,16 +288,11 @@ def report(
 
     refuse_unusable(out)
     beside = _beside(meant, own=not folders)
-    from symslr.check.collect import collect
     from symslr.cli.progress import stages
 
     files_to_validate = [] if folders else files_of(builtin_folder("validation"), "validations")
     with stages() as stage, resumable(out):
-        collecting = stage("collecting")
-        collecting(0, 1, "the derivations")
-        found = collect(meant)
-        collecting(1, 1, f"{len(found)} derivations")
-        files, result, validations = _written(found, beside, files_to_validate, out, stage, own=not folders)
+        files, result, validations = _written(meant, beside, files_to_validate, out, stage, own=not folders)
     if as_json:
         written = {"files": list(map(str, files.paths)), "notes": list(files.notes)}
         validated = [item.as_json() for item in validations]

@@ -1,0 +1,110 @@
+"""Derivations that are kept: found again where their text is the same, made anew where anything behind it has changed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from sympy import Add, Mul, Pow
+
+from symslr.cache.results import Cache
+from symslr.check import builtin_folder, collect
+from symslr.check.made_from import made_from
+from symslr.library.folders import files_of
+from symslr.model.symbols import nu
+
+CITED = """
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.rules import Algebra
+from symslr.model.symbols import nu
+
+def derive_square():
+    return Derivation((nu + 1) ** 2).apply(Algebra("expand"))
+"""
+
+CITING = """
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.rules import Algebra
+from symslr.check.collect import neighbour
+
+squares = neighbour(__file__, "squares.py")
+
+def derive_twice():
+    return Derivation(2 * squares.derive_square().start).apply(Algebra("expand"))
+"""
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that are run."""
+    module = sys.modules["symslr.check.collect"]
+    run: list[str] = []
+    loaded = module._loaded
+    monkeypatch.setattr(module, "_loaded", lambda file: run.append(file.name) or loaded(file))
+    monkeypatch.setattr(module, "_LOADED", {})
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "squares.py").write_text(CITED)
+    (tmp_path / "d" / "twice.py").write_text(CITING)
+    return tmp_path / "d"
+
+
+def test_only_what_changed_is_made_anew(folder: Path, made: list[str]) -> None:
+    kept = Cache()
+    first = collect(folder, kept)
+    assert made == ["squares.py", "twice.py"]
+    made.clear()
+    assert [(d.name, d.result) for d in collect(folder, kept)] == [(d.name, d.result) for d in first]
+    assert made == []
+    (folder / "twice.py").write_text(CITING.replace("2 *", "3 *"))
+    assert str(collect(folder, kept)[1].start) == "3*(nu + 1)**2"
+    assert made == ["twice.py"]
+
+
+def test_what_is_cited_counts(folder: Path, made: list[str]) -> None:
+    kept = Cache()
+    collect(folder, kept)
+    (folder / "squares.py").write_text(CITED.replace("nu + 1", "nu + 5"))
+    assert [str(d.start) for d in collect(folder, kept)] == ["(nu + 5)**2", "2*(nu + 5)**2"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import mylab",
+        "from . import other",
+        "from pathlib import Path",
+        "data = open('numbers.txt').read()",
+        "from symslr.check.collect import load_module",
+        "from symslr.check.collect import neighbour as near\nnear(__file__, 'x.py')",
+        "from symslr.check.collect import neighbour\nnear = neighbour",
+        "from symslr.check.collect import neighbour\nneighbour(__file__, 'squares' + '.py')",
+        "from symslr.check import collect\ncollect.neighbour(__file__, name)",
+        "def f(:",
+    ],
+)
+def test_a_file_whose_text_does_not_tell_what_it_makes_is_always_run(folder: Path, text: str) -> None:
+    (folder / "own.py").write_text(text + "\n" + CITED)
+    assert made_from(folder / "own.py") is None
+
+
+def test_lines_come_back_as_they_are_written(tmp_path: Path) -> None:
+    held = [
+        Mul(-1, Add(nu, 1), evaluate=False),
+        Pow(Pow(nu, 2), 3, evaluate=False),
+        Add(nu, Mul(2, Add(nu, 1), evaluate=False), evaluate=False),
+    ]
+    with Cache(tmp_path / "kept.sqlite") as kept:
+        kept.put("key", "held", held)
+        found = kept.get("key")
+    assert found == held
+    assert [node.args for node in found] == [node.args for node in held]  # type: ignore[attr-defined]
+
+
+def test_the_texts_of_symslrs_own_files_tell_what_they_make() -> None:
+    assert all(made_from(file) for file in files_of(builtin_folder()))
