@@ -67,7 +67,7 @@ def masked(expr: Expr) -> tuple[Expr, dict[Expr, Expr]]:
 
 def is_negative(term: Expr) -> bool:
     """Whether a term is printed with a minus sign in front."""
-    return bool(term.as_coeff_Mul()[0].is_negative)
+    return sum(factor.is_Number and bool(factor.is_negative) for factor in Mul.make_args(term)) % 2 == 1
 
 
 def terms(expr: Expr, ordered: Sequence[Expr]) -> list[Expr]:
@@ -163,4 +163,6 @@ def _root(square: Expr, power: Expr) -> list[Expr]:
 
 def needs_brackets(factor: Expr, last: bool) -> bool:
     """Whether a factor of a product is bracketed: sums always, nodes that run on unless they come last."""
+    while isinstance(factor, Mul) and len(others := [arg for arg in factor.args if arg != 1]) == 1:
+        factor = others[0]  # a product with 1 that is held prints as what it holds
     return isinstance(factor, Add) or (isinstance(factor, RUNS_ON) and not last) or is_negative(factor)

@@ -135,7 +135,7 @@ class _Page:
             if negative or i:
                 self.put(("{} " if i else "") + ("-" if negative else "+"))
             rest = -term if negative else term
-            if isinstance(rest, Add):
+            if isinstance(rest, Add) or arrange.is_negative(rest):
                 self._within(r"\biggl(", rest, r"\biggr)" + closing)
             else:
                 self.write(rest, closing)
@@ -242,7 +242,8 @@ class _Page:
             self.put(part)
 
     def _run_on(self, sign: str, body: Expr, after: str) -> None:
-        if isinstance(body, Add):
+        divided = isinstance(body, (Mul, Pow)) and arrange.fraction(body).denominator
+        if isinstance(body, Add) or (divided and not self.fits(f"{sign} {self.printer.doprint(body)} {after}")):
             self._within(rf"{sign} \biggl(", body, r"\biggr)" + after)
         else:
             self._within(sign, body, after)

@@ -140,8 +140,9 @@ class HousePrinter(LatexPrinter):
     def signed(self, term: Expr, *, first: bool) -> str:
         """A term of a sum with the sign before it; the first has none where it is positive."""
         sign = "-" if arrange.is_negative(term) else ("" if first else "+")
-        printed = self._print(-term if sign == "-" else term)
-        if isinstance(-term if sign == "-" else term, Add):
+        shown = -term if sign == "-" else term
+        printed = self._print(shown)
+        if isinstance(shown, Add) or printed.startswith("-"):
             printed = brackets(printed)
         return f"{sign}{printed}" if first else f" {sign} {printed}"
 
@@ -149,7 +150,10 @@ class HousePrinter(LatexPrinter):
         parts = arrange.fraction(expr)
         bar = self.bar(parts)
         printed = self._factors(parts.tail) if not bar else self._factors(parts.tail, after=bar)
-        return ("-" if parts.negative else "") + printed
+        if not parts.negative:
+            return printed or "1"
+        alone = isinstance((*parts.numerator, *parts.tail, S.One)[0], Add) and not parts.denominator
+        return f"-{brackets(printed) if alone or printed.startswith('-') else printed or '1'}"
 
     def bar(self, parts: arrange.Fraction) -> str:
         """The fraction of a product, or its plain factors where nothing stands below a bar; empty for 1."""
@@ -168,7 +172,7 @@ class HousePrinter(LatexPrinter):
         if not self._slashed:
             return rf"\frac{{{above}}}{{{below}}}"
         above = brackets(above) if len(parts.numerator) == 1 and isinstance(parts.numerator[0], Add) else above
-        several = len(parts.denominator) > 1 or isinstance(parts.denominator[0], Add)
+        several = len(parts.denominator) > 1 or isinstance(parts.denominator[0], (Add, Mul))
         return f"{above}/{brackets(below) if several else below}"
 
     def _factors(self, factors: Sequence[Expr], *, after: str = "", more: bool = False) -> str:
