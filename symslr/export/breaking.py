@@ -145,18 +145,25 @@ class _Page:
         if parts.negative:
             self.put("-")
         bar = self.printer.bar(parts)
-        inverse = rf"\frac{{1}}{{{self.printer.doprint(Mul(*parts.denominator))}}}"
         if parts.denominator and self.fits(bar) and parts.tail:
             self.put(bar)
             self._factors(parts.tail, after, depth, started=True)
-        elif parts.denominator and parts.numerator and measured(inverse) < SHORT * self.width:
-            self.put(inverse)
+        elif parts.denominator and not self._is_slashed(parts):
+            self.put(self._inverse(parts))
             self._factors((*parts.numerator, *parts.tail), after, depth, started=True)
         elif parts.denominator:
             self._factors((*parts.numerator, *parts.tail), "", depth, started=False, alone=False)
             self._divide(parts.denominator, after, depth, anything=bool(parts.numerator or parts.tail))
         else:
             self._factors((*parts.numerator, *parts.tail), after, depth, started=False, alone=not parts.negative)
+
+    def _inverse(self, parts: arrange.Fraction) -> str:
+        return rf"\frac{{1}}{{{self.printer.doprint(Mul(*parts.denominator))}}}"
+
+    def _is_slashed(self, parts: arrange.Fraction) -> bool:
+        """Whether the denominator of a product that is broken stands behind a slash, and not in a fraction in front."""
+        short = parts.numerator and measured(self._inverse(parts)) < SHORT * self.width
+        return bool(parts.denominator) and not short
 
     def _factors(self, factors: tuple[Expr, ...], after: str, depth: int, *, started: bool, alone: bool = True) -> None:
         """The factors one by one; a single one that is a sum needs no brackets where it stands ``alone``."""
@@ -242,8 +249,8 @@ class _Page:
             self.put(part)
 
     def _run_on(self, sign: str, body: Expr, after: str) -> None:
-        divided = isinstance(body, (Mul, Pow)) and arrange.fraction(body).denominator
-        if isinstance(body, Add) or (divided and not self.fits(f"{sign} {self.printer.doprint(body)} {after}")):
+        slashed = isinstance(body, (Mul, Pow)) and self._is_slashed(arrange.fraction(body))
+        if isinstance(body, Add) or (slashed and not self.fits(f"{sign} {self.printer.doprint(body)} {after}")):
             self._within(rf"{sign} \biggl(", body, r"\biggr)" + after)
         else:
             self._within(sign, body, after)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 SCRIPT = 0.8
@@ -59,6 +60,7 @@ FONTS = {
 WIDE, NARROW, COMMON = "MWmw", "fijlrt", 0.55
 
 
+@lru_cache(maxsize=1024)
 def width(tex: str) -> float:
     """Approximate width in em of ``tex`` in display style."""
     return max(_width(_nested(iter(TOKEN.findall(tex)))), 0.0)

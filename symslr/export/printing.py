@@ -152,7 +152,8 @@ class HousePrinter(LatexPrinter):
         printed = self._factors(parts.tail) if not bar else self._factors(parts.tail, after=bar)
         if not parts.negative:
             return printed or "1"
-        alone = isinstance((*parts.numerator, *parts.tail, S.One)[0], Add) and not parts.denominator
+        factors = (*parts.numerator, *parts.tail)
+        alone = len(factors) == 1 and isinstance(factors[0], Add) and not parts.denominator
         return f"-{brackets(printed) if alone or printed.startswith('-') else printed or '1'}"
 
     def bar(self, parts: arrange.Fraction) -> str:
