@@ -14,10 +14,10 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.code import Family
 from symslr.evaluation.laplace.table import Table
-from symslr.evaluation.laplace.tokens import Tokens, most_nodes, pieces, placed
+from symslr.evaluation.laplace.tokens import Tokens, is_uncut, most_nodes, pieces, placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import DETUNED, outer_step
-from symslr.evaluation.quadrature.mesh import SCALE, Line, Piece, SinhMap, joined
+from symslr.evaluation.quadrature.mesh import SCALE, Line, Piece, SinhMap, TanhSinh, joined
 from symslr.evaluation.quadrature.scan import zoomed
 
 NODES = {1: 48, 2: 24}
@@ -110,7 +110,9 @@ def layout(family: Family) -> Layout:
         if any(_end_early(family, k, *both) for k, both in enumerate(zip(before, shares))):
             reach = itertools.product(*(np.linspace(*window, LOOKS) for window in windows))
             longer = pieces(family, [lowest, *reach])
-            if _span(longer) > (1.0 + LONGER) * _span(before):
+            if any(_is_line(made) > _is_line(own) for made, own in zip(before, longer)) or any(
+                map(_reaches_beyond, longer, before)
+            ):
                 own = longer
                 continue
         if is_complete or all(low > least for (low, _), least in zip(windows, lowest)):
@@ -135,10 +137,10 @@ def _end_early(family: Family, kernel: int, made: tuple[Piece, ...], seen: tuple
     """Whether tokens beside an end of the pieces matter, and there are more of them.
 
     The windows of the weights are those at small u. At large u tokens count that had lost to others there: those with a small
-    kappa, of a weight such as kappa^2 p(x).
+    kappa, of a weight such as kappa^2 p(x). A line that was made longer may have come to a kink, at which it is to be cut.
     """
-    if len(made) == 1 and isinstance(made[0], Line):
-        return False
+    if _is_line(made):
+        return is_uncut(family, kernel, made[0])
     x, share = seen
     length = x[-1] - x[0]
     with np.errstate(divide="ignore"):
@@ -151,14 +153,25 @@ def _end_early(family: Family, kernel: int, made: tuple[Piece, ...], seen: tuple
     )
 
 
-def _span(pieces_of: list[tuple[Piece, ...]]) -> float:
-    """Of all kernels together, the length that their pieces cover."""
-    return float(sum(np.ptp(joined(made, FLOAT, 0).nodes) for made in pieces_of))
+def _reaches_beyond(made: tuple[Piece, ...], before: tuple[Piece, ...]) -> bool:
+    """Whether pieces reach further than others on either side, however far these reach on the other one."""
+    (low, high), (first, last) = (joined(own, FLOAT, 0).nodes[[0, -1]] for own in (made, before))
+    return bool(max(first - low, high - last) > LONGER * (last - first))
+
+
+def _within(made: tuple[Piece, ...], low: float, high: float) -> tuple[Piece, ...]:
+    """What of finite pieces lies between two places."""
+    parts = [(max(own.low, low), min(own.high, high), own) for own in made if isinstance(own, TanhSinh)]
+    return tuple(replace(own, low=start, high=end) for start, end, own in parts if start < end)
+
+
+def _is_line(made: tuple[Piece, ...]) -> bool:
+    return len(made) == 1 and isinstance(made[0], Line)
 
 
 def _length(pieces_of: list[tuple[Piece, ...]]) -> float:
-    """Of all lines of tokens together."""
-    return sum(piece.high - piece.low for made in pieces_of for piece in made if isinstance(piece, Line))
+    """Of all kernels together, the length on which tokens with light tails live."""
+    return sum(piece.high - piece.low for made in pieces_of for piece in made if isinstance(piece, (Line, TanhSinh)))
 
 
 def _resolving(family: Family, own: list[tuple[Piece, ...]]) -> tuple[list[Tokens], bool]:
@@ -297,5 +310,8 @@ def _needed(
             high = line.high + half if late else float(x[index[-1] + 1])
             cut_short |= early or late
             made = (Line(low, high, line.step),)
+        elif all(isinstance(piece, TanhSinh) for piece in made):
+            margin = BESIDE * (x[index[-1]] - x[index[0]])
+            made = _within(made, float(x[index[0]] - margin), float(x[index[-1]] + margin))
         found.append(made)
     return found, cut_short, shares

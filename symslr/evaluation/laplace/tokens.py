@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.laplace.code import Family, LaplaceCode
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
+from symslr.evaluation.quadrature.mesh import Line, Mesh, Piece, joined
 from symslr.evaluation.quadrature.scan import Window, scan_all
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign, cover, gaussian_window, kinks_between
 
@@ -119,28 +119,29 @@ def pieces(family: Family, reach: Sequence[tuple[float, ...]]) -> list[tuple[Pie
 
     ``reach`` are values of log u, log t at which they are looked for, the smallest of interest among them: a weight such as
     kappa^2 p(x) need not be integrable without the factor exp(-u kappa), and its window ends where the smallest u cuts it off.
+    Squares alone are integrable, and are looked at without it where that value is the only one.
     """
     code, form = family.code, family.form
     found = []
     for k, own in enumerate(family.moments_of):
         low, high = (float(end) for end in family.constants.ends[k])
         on_line = np.isinf(low) and np.isinf(high)
-        windows: list[Window | None]
-        if on_line and all(family.are_gaussian[i] for i in own):
-            squares = family.constants.gaussians[own].tolist()
-            windows = [gaussian_window(curvature, centre, family.depth) for curvature, centre, _ in squares]
-        else:
+        squares = family.constants.gaussians[own].tolist()
+        are_squares = on_line and all(family.are_gaussian[i] for i in own)
+        seen = [gaussian_window(curvature, centre, family.depth) for curvature, centre, _ in squares if are_squares]
+        if not are_squares or len(reach) > 1:
 
             def log_weights(x: Any, logs: tuple[float, ...], k: int = k) -> Any:
                 slopes, exponents, rests = code.weights(k, x, family.p)
                 return exponents + np.log(np.abs(rests)) - sum(np.exp(v + s) for v, s in zip(logs, slopes))
 
-            windows = [
-                window
+            narrowest = min((window.width for window in seen), default=0.0)  # of squares nodes see what is as wide
+            seen = [
+                replace(window, width=max(window.width, narrowest))
                 for logs in reach
                 for window in scan_all(partial(log_weights, logs=logs), low, high, family.depth)
+                if window is not None
             ]
-        seen = [window for window in windows if window is not None]
         if not seen:
             raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
         kinks = zeros(code, k, family.p, seen, (low, high)) if form.kinks[k] or form.touches[k] else []
@@ -179,6 +180,16 @@ def lone(windows: list[Window], widths: float) -> list[float]:
 
 
 Support = tuple[float, float]
+
+
+def is_uncut(family: Family, kernel: int, line: Line) -> bool:
+    """Whether a line of tokens has a kink of its kernel inside."""
+    form, ends = family.form, family.constants.ends[kernel]
+    if not (form.kinks[kernel] or form.touches[kernel]):
+        return False
+    low, high = (float(end) for end in ends)
+    seen = Window(line.low, line.high, (line.low + line.high) / 2, line.high - line.low, family.depth)
+    return any(line.low < x < line.high for x in zeros(family.code, kernel, family.p, [seen], (low, high)))
 
 
 def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window], support: Support) -> list[float]:
