@@ -13,7 +13,7 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.code import Family
-from symslr.evaluation.laplace.table import Table
+from symslr.evaluation.laplace.table import TINY, Table
 from symslr.evaluation.laplace.tokens import Tokens, is_uncut, most_nodes, pieces, placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import DETUNED, outer_step
@@ -24,6 +24,8 @@ NODES = {1: 48, 2: 24}
 """Nodes of an outer axis, by the number of axes."""
 STEEPEST = 2.6
 """log kappa moves by at most so much between nodes: where it moves by more, a steep weight would be cut off between two."""
+CROWDED = 16.0
+"""Nodes that lie closer together than others may have as much larger moves, up to so much."""
 ROUGH, SHORTER = 2.0, 0.9
 """Moves of log kappa, in units of STEEPEST, on which moments are not what they seem; and how much shorter a line is made at least
 where it is looked at again: e^(2 a x) p(x) is widest around 2 a, and its tokens at a = 500 live within seven of 0."""
@@ -40,6 +42,8 @@ BEYOND = 16.0
 """Nats beyond the depth at which exp(-u o) ends an axis: powers of u stand beside it."""
 BEND = 0.1
 """By so much the logarithm of the slope of log kappa changes where it bends: per nat of log kappa, and at least at all."""
+SMOOTH_LEVEL = 4.0
+"""The level of a mesh on a piece on which nothing is steep: its nodes are the measure of what is."""
 SPARE = 0.5
 """Levels by which first token meshes may be too fine for others to confirm them and are made coarser: these have digits, too."""
 SMOOTH, STRIP = 3.0, 0.87
@@ -68,12 +72,8 @@ class Layout:
             if len(made) > 1 or not isinstance(made[0], Line):
                 continue
             nodes = joined(made, FLOAT, 0).nodes
-            moves = np.abs(np.diff(family.code.slopes(k, nodes, family.p), axis=-1))
             for tolerance in (min(family.tolerance, ROUGHEST), family.tolerance):
-                nats = -float(np.log(tolerance))
-                left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
-                needed = moves * np.maximum(left[1:], left[:-1]) / 8.2
-                steepest = float(np.max(needed, where=np.isfinite(needed), initial=0.0))
+                steepest = _steepness(family, k, nodes, (x, share), tolerance)
                 if len(nodes) * steepest < most_nodes(family) / 4:
                     break
             level = max(level, float(np.log2(max(steepest, 1.0))))
@@ -125,7 +125,8 @@ def layout(family: Family) -> Layout:
             offset, *others = family.code.offsets(family.p)
             if not others and is_complete and smooth[0] and offset > 0:
                 axes = [_ended(axes[0], family.depth, offset)]
-            return Layout(own, axes, shares)
+            steps = [_stepped(family, k, *both) for k, both in enumerate(zip(own, shares))]
+            return Layout(steps, axes, shares)
         lowest = tuple(min(least, low - family.depth) for (low, _), least in zip(windows, lowest))
         own = pieces(family, [lowest])
     raise CannotEvaluate(
@@ -159,6 +160,31 @@ def _reaches_beyond(made: tuple[Piece, ...], before: tuple[Piece, ...]) -> bool:
     return bool(max(first - low, high - last) > LONGER * (last - first))
 
 
+def _stepped(family: Family, kernel: int, made: tuple[Piece, ...], seen: tuple[Any, Any]) -> tuple[Piece, ...]:
+    """The pieces with shorter steps in those where log kappa moves by more between nodes than exp(-u kappa) needs for the digits.
+
+    One step for all would take as many nodes for a short piece beside a kink.
+    """
+    found = []
+    for piece in made:
+        if isinstance(piece, TanhSinh):
+            nodes = piece.mesh(FLOAT, SMOOTH_LEVEL).nodes
+            needed = _steepness(family, kernel, nodes, seen, family.tolerance)
+            piece = replace(piece, step=piece.step / max(needed, 1.0))
+        found.append(piece)
+    return tuple(found)
+
+
+def _steepness(family: Family, kernel: int, nodes: Any, seen: tuple[Any, Any], tolerance: float) -> float:
+    """By how much log kappa moves between nodes at most, in units of what exp(-u kappa) allows where tokens have their share."""
+    nats = -float(np.log(tolerance))
+    moves = np.abs(np.diff(family.code.slopes(kernel, nodes, family.p), axis=-1))
+    x, share = seen
+    left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
+    needed = moves * np.maximum(left[1:], left[:-1]) / 8.2
+    return float(np.max(needed, where=np.isfinite(needed), initial=0.0))
+
+
 def _within(made: tuple[Piece, ...], low: float, high: float) -> tuple[Piece, ...]:
     """What of finite pieces lies between two places."""
     parts = [(max(own.low, low), min(own.high, high), own) for own in made if isinstance(own, TanhSinh)]
@@ -180,11 +206,12 @@ def _resolving(family: Family, own: list[tuple[Piece, ...]]) -> tuple[list[Token
     while True:
         tokens = placed(family, own, level)
         steepest = 0.0
-        for one, made in zip(tokens, own):
-            limit = STEEPEST if all(isinstance(piece, Line) for piece in made) else 16 * STEEPEST
-            moves = np.abs(np.diff(one.slopes, axis=-1))
+        for one in tokens:
+            apart = np.diff(one.mesh.nodes)
+            closer = np.minimum(np.max(apart) / np.maximum(apart, TINY), CROWDED)  # where a piece ends, as at a zero
+            moves = np.abs(np.diff(one.slopes, axis=-1)) / closer
             alive = np.any(one.logs[:, 1:] > -np.inf, axis=0) & np.isfinite(moves)
-            steepest = max(steepest, float(np.max(moves, where=alive, initial=0.0)) / limit)
+            steepest = max(steepest, float(np.max(moves, where=alive, initial=0.0)) / STEEPEST)
         nodes = max(len(one.mesh.nodes) for one in tokens)
         if steepest <= 1.0 or nodes * min(steepest, 2.0) > most_nodes(family) / 4:
             return tokens, steepest > ROUGH
