@@ -13,7 +13,7 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.code import Family
-from symslr.evaluation.laplace.table import TINY, Table
+from symslr.evaluation.laplace.table import EPS, TINY, Table
 from symslr.evaluation.laplace.tokens import Tokens, is_uncut, most_nodes, pieces, placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import DETUNED, outer_step
@@ -107,12 +107,15 @@ def layout(family: Family) -> Layout:
         if is_rough and not is_seen_again and _length(own) < SHORTER * _length(before):
             is_seen_again = True  # what was seen on rough meshes, once more on shorter ones
             continue
-        if any(_end_early(family, k, *both) for k, both in enumerate(zip(before, shares))):
+        early = [_end_early(family, k, *both) for k, both in enumerate(zip(before, shares))]
+        uncut = any(_is_line(made) and is_uncut(family, k, made[0]) for k, made in enumerate(own))
+        if is_complete and (uncut or any(map(any, early))):
+            own = pieces(family, [lowest], [_longer(made, *sides) for made, sides in zip(own, early)])
+            continue
+        if any(map(any, early)):
             reach = itertools.product(*(np.linspace(*window, LOOKS) for window in windows))
             longer = pieces(family, [lowest, *reach])
-            if any(_is_line(made) > _is_line(own) for made, own in zip(before, longer)) or any(
-                map(_reaches_beyond, longer, before)
-            ):
+            if _span(longer) > (1.0 + LONGER) * _span(before):
                 own = longer
                 continue
         if is_complete or all(low > least for (low, _), least in zip(windows, lowest)):
@@ -134,30 +137,37 @@ def layout(family: Family) -> Layout:
     )
 
 
-def _end_early(family: Family, kernel: int, made: tuple[Piece, ...], seen: tuple[Any, Any]) -> bool:
-    """Whether tokens beside an end of the pieces matter, and there are more of them.
+def _end_early(family: Family, kernel: int, made: tuple[Piece, ...], seen: tuple[Any, Any]) -> tuple[bool, bool]:
+    """Whether tokens beside the lower and the upper end of the pieces matter, and there are more of them.
 
     The windows of the weights are those at small u. At large u tokens count that had lost to others there: those with a small
-    kappa, of a weight such as kappa^2 p(x). A line that was made longer may have come to a kink, at which it is to be cut.
+    kappa, of a weight such as kappa^2 p(x).
     """
     if _is_line(made):
-        return is_uncut(family, kernel, made[0])
+        return False, False
     x, share = seen
-    length = x[-1] - x[0]
+    length, apart = x[-1] - x[0], np.gradient(x)
     with np.errstate(divide="ignore"):
-        density = share - np.log(np.gradient(x) / length)
-    ends = family.constants.ends[kernel]
-    sides = (x < x[0] + BESIDE * length, x > x[-1] - BESIDE * length)
-    return any(
-        np.isinf(end) and float(np.max(density, where=side, initial=-np.inf)) > SMALL_END - family.depth
-        for end, side in zip(map(float, ends), sides)
+        density = np.where(apart > EPS * length, share - np.log(apart / length), -np.inf)
+    low, high = (
+        bool(np.isinf(end) and float(np.max(density, where=side, initial=-np.inf)) > SMALL_END - family.depth)
+        for end, side in zip(
+            map(float, family.constants.ends[kernel]), (x < x[0] + BESIDE * length, x > x[-1] - BESIDE * length)
+        )
     )
+    return low, high
 
 
-def _reaches_beyond(made: tuple[Piece, ...], before: tuple[Piece, ...]) -> bool:
-    """Whether pieces reach further than others on either side, however far these reach on the other one."""
-    (low, high), (first, last) = (joined(own, FLOAT, 0).nodes[[0, -1]] for own in (made, before))
-    return bool(max(first - low, high - last) > LONGER * (last - first))
+def _longer(made: tuple[Piece, ...], early: bool, late: bool) -> tuple[float, float]:
+    """The ends of the pieces, half as far again where they end too early."""
+    low, high = joined(made, FLOAT, 0).nodes[[0, -1]].tolist()
+    half = (high - low) / 2
+    return low - early * half, high + late * half
+
+
+def _span(pieces_of: list[tuple[Piece, ...]]) -> float:
+    """Of all kernels together, the length that their pieces cover."""
+    return float(sum(np.ptp(joined(made, FLOAT, 0).nodes) for made in pieces_of))
 
 
 def _stepped(family: Family, kernel: int, made: tuple[Piece, ...], seen: tuple[Any, Any]) -> tuple[Piece, ...]:
@@ -175,10 +185,16 @@ def _stepped(family: Family, kernel: int, made: tuple[Piece, ...], seen: tuple[A
     return tuple(found)
 
 
+def _moves(nodes: Any, slopes: Any) -> Any:
+    """|Moves| of log kappa between nodes, less of those that lie closer together than others do: they crowd where a piece ends."""
+    apart = np.diff(nodes)
+    return np.abs(np.diff(slopes, axis=-1)) / np.minimum(np.max(apart) / np.maximum(apart, TINY), CROWDED)
+
+
 def _steepness(family: Family, kernel: int, nodes: Any, seen: tuple[Any, Any], tolerance: float) -> float:
     """By how much log kappa moves between nodes at most, in units of what exp(-u kappa) allows where tokens have their share."""
     nats = -float(np.log(tolerance))
-    moves = np.abs(np.diff(family.code.slopes(kernel, nodes, family.p), axis=-1))
+    moves = _moves(nodes, family.code.slopes(kernel, nodes, family.p))
     x, share = seen
     left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
     needed = moves * np.maximum(left[1:], left[:-1]) / 8.2
@@ -207,9 +223,7 @@ def _resolving(family: Family, own: list[tuple[Piece, ...]]) -> tuple[list[Token
         tokens = placed(family, own, level)
         steepest = 0.0
         for one in tokens:
-            apart = np.diff(one.mesh.nodes)
-            closer = np.minimum(np.max(apart) / np.maximum(apart, TINY), CROWDED)  # where a piece ends, as at a zero
-            moves = np.abs(np.diff(one.slopes, axis=-1)) / closer
+            moves = _moves(one.mesh.nodes, one.slopes)
             alive = np.any(one.logs[:, 1:] > -np.inf, axis=0) & np.isfinite(moves)
             steepest = max(steepest, float(np.max(moves, where=alive, initial=0.0)) / STEEPEST)
         nodes = max(len(one.mesh.nodes) for one in tokens)

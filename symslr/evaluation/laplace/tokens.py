@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -114,30 +114,34 @@ def most_nodes(family: Family) -> int:
     return (FEW_NODES if family.tolerance > ROUGH else MOST_NODES)[len(family.form.logs)]
 
 
-def pieces(family: Family, reach: Sequence[tuple[float, ...]]) -> list[tuple[Piece, ...]]:
+def pieces(
+    family: Family, reach: Sequence[tuple[float, ...]], spans: Sequence[tuple[float, float]] = ()
+) -> list[tuple[Piece, ...]]:
     """Pieces of the token variable that hold the windows of all weights, for every kernel.
 
     ``reach`` are values of log u, log t at which they are looked for, the smallest of interest among them: a weight such as
     kappa^2 p(x) need not be integrable without the factor exp(-u kappa), and its window ends where the smallest u cuts it off.
-    Squares alone are integrable, and are looked at without it where that value is the only one.
+    Squares are looked at without that factor, or live on ``spans``, one for every kernel.
     """
     code, form = family.code, family.form
     found = []
     for k, own in enumerate(family.moments_of):
         low, high = (float(end) for end in family.constants.ends[k])
         on_line = np.isinf(low) and np.isinf(high)
-        squares = family.constants.gaussians[own].tolist()
-        are_squares = on_line and all(family.are_gaussian[i] for i in own)
-        seen = [gaussian_window(curvature, centre, family.depth) for curvature, centre, _ in squares if are_squares]
-        if not are_squares or len(reach) > 1:
+        if on_line and all(family.are_gaussian[i] for i in own):
+            squares = family.constants.gaussians[own].tolist()
+            seen = [gaussian_window(curvature, centre, family.depth) for curvature, centre, _ in squares]
+            if spans:
+                (start, end), width = spans[k], min(window.width for window in seen)
+                seen = [Window(start, end, (start + end) / 2, width, family.depth)]
+        else:
 
             def log_weights(x: Any, logs: tuple[float, ...], k: int = k) -> Any:
                 slopes, exponents, rests = code.weights(k, x, family.p)
                 return exponents + np.log(np.abs(rests)) - sum(np.exp(v + s) for v, s in zip(logs, slopes))
 
-            narrowest = min((window.width for window in seen), default=0.0)  # of squares nodes see what is as wide
             seen = [
-                replace(window, width=max(window.width, narrowest))
+                window
                 for logs in reach
                 for window in scan_all(partial(log_weights, logs=logs), low, high, family.depth)
                 if window is not None
