@@ -146,16 +146,14 @@ def _end_early(family: Family, kernel: int, made: tuple[Piece, ...], seen: tuple
     if _is_line(made):
         return False, False
     x, share = seen
-    length, apart = x[-1] - x[0], np.gradient(x)
-    with np.errstate(divide="ignore"):
-        density = np.where(apart > EPS * length, share - np.log(apart / length), -np.inf)
-    low, high = (
-        bool(np.isinf(end) and float(np.max(density, where=side, initial=-np.inf)) > SMALL_END - family.depth)
-        for end, side in zip(
-            map(float, family.constants.ends[kernel]), (x < x[0] + BESIDE * length, x > x[-1] - BESIDE * length)
-        )
-    )
-    return low, high
+    apart, found = np.gradient(x), []
+    for end, place, piece in zip(family.constants.ends[kernel].tolist(), x[[0, -1]], (made[0], made[-1])):
+        length = piece.high - piece.low if isinstance(piece, TanhSinh) else x[-1] - x[0]
+        beside = (np.abs(x - place) < BESIDE * length) & (apart > EPS * length)
+        with np.errstate(divide="ignore"):
+            density = share - np.log(apart / length)
+        found.append(bool(np.isinf(end) and np.max(density, where=beside, initial=-np.inf) > SMALL_END - family.depth))
+    return found[0], found[1]
 
 
 def _longer(made: tuple[Piece, ...], early: bool, late: bool) -> tuple[float, float]:

@@ -121,7 +121,7 @@ def pieces(
 
     ``reach`` are values of log u, log t at which they are looked for, the smallest of interest among them: a weight such as
     kappa^2 p(x) need not be integrable without the factor exp(-u kappa), and its window ends where the smallest u cuts it off.
-    Squares are looked at without that factor, or live on ``spans``, one for every kernel.
+    Squares are looked at without that factor; tokens live on ``spans``, one for every kernel, where these are given.
     """
     code, form = family.code, family.form
     found = []
@@ -133,7 +133,8 @@ def pieces(
             seen = [gaussian_window(curvature, centre, family.depth) for curvature, centre, _ in squares]
             if spans:
                 (start, end), width = spans[k], min(window.width for window in seen)
-                seen = [Window(start, end, (start + end) / 2, width, family.depth)]
+                seen = [window for window in seen if start <= window.peak <= end]
+                seen.append(Window(start, end, (start + end) / 2, width, family.depth))
         else:
 
             def log_weights(x: Any, logs: tuple[float, ...], k: int = k) -> Any:
