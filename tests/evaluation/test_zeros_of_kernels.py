@@ -137,7 +137,7 @@ def graded(scale: float, nu: float) -> float:
     return float(1 - hit**2 / norm)
 
 
-@pytest.mark.parametrize("scale, digits", [(20, 4), (30, 5)])
+@pytest.mark.parametrize(("scale", "digits"), [(20, 4), (30, 5)])
 def test_tokens_beside_a_zero_that_a_steep_weight_hides(scale: int, digits: int) -> None:
     """Regression: tokens that count at large u alone were left out, and u ended early: 0.06578 +- 1e-6 and 0.0364 +- 6e-9."""
     risk = population_risk(MaxSLR(length=2, noise=0), Attention(x**2 * exp(x)), scale)

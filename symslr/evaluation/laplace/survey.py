@@ -108,7 +108,7 @@ def layout(family: Family) -> Layout:
             is_seen_again = True  # what was seen on rough meshes, once more on shorter ones
             continue
         early = [_end_early(family, k, *both) for k, both in enumerate(zip(before, shares))]
-        uncut = any(_is_line(made) and is_uncut(family, k, made[0]) for k, made in enumerate(own))
+        uncut = any(is_uncut(family, k, made) for k, made in enumerate(own))
         if is_complete and (uncut or any(map(any, early))):
             own = pieces(family, [lowest], [_longer(made, *sides) for made, sides in zip(own, early)])
             continue
@@ -143,7 +143,7 @@ def _end_early(family: Family, kernel: int, made: tuple[Piece, ...], seen: tuple
     The windows of the weights are those at small u. At large u tokens count that had lost to others there: those with a small
     kappa, of a weight such as kappa^2 p(x).
     """
-    if _is_line(made):
+    if len(made) == 1 and isinstance(made[0], Line):
         return False, False
     x, share = seen
     apart, found = np.gradient(x), []
@@ -203,10 +203,6 @@ def _within(made: tuple[Piece, ...], low: float, high: float) -> tuple[Piece, ..
     """What of finite pieces lies between two places."""
     parts = [(max(own.low, low), min(own.high, high), own) for own in made if isinstance(own, TanhSinh)]
     return tuple(replace(own, low=start, high=end) for start, end, own in parts if start < end)
-
-
-def _is_line(made: tuple[Piece, ...]) -> bool:
-    return len(made) == 1 and isinstance(made[0], Line)
 
 
 def _length(pieces_of: list[tuple[Piece, ...]]) -> float:

@@ -187,10 +187,10 @@ def lone(windows: list[Window], widths: float) -> list[float]:
 Support = tuple[float, float]
 
 
-def is_uncut(family: Family, kernel: int, line: Line) -> bool:
-    """Whether a line of tokens has a kink of its kernel inside."""
-    form, ends = family.form, family.constants.ends[kernel]
-    if not (form.kinks[kernel] or form.touches[kernel]):
+def is_uncut(family: Family, kernel: int, made: tuple[Piece, ...]) -> bool:
+    """Whether the tokens of a kernel live on one line that has a kink inside."""
+    form, ends, line = family.form, family.constants.ends[kernel], made[0]
+    if not (isinstance(line, Line) and (form.kinks[kernel] or form.touches[kernel])):
         return False
     low, high = (float(end) for end in ends)
     seen = Window(line.low, line.high, (line.low + line.high) / 2, line.high - line.low, family.depth)
