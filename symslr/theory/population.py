@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import ClassVar, final, overload
 
-from sympy import Basic, Expr, Integer, S, Sum, Wild, erf, sqrt
+from sympy import Basic, Expr, Integer, S, Sum, sqrt
 from sympy.printing.latex import LatexPrinter
 
 from symslr.algebra.derivation import Derivation
@@ -22,6 +22,7 @@ from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax
 from symslr.model.exact import check_is
 from symslr.model.exponential import exponential_slope
+from symslr.model.float64 import uncancelled
 from symslr.model.largest import IsLargest
 from symslr.model.location.task import LocationTask
 from symslr.model.sequence_law import SequenceLaw
@@ -188,10 +189,11 @@ class MinimalRisk(Quantity):
 
 
 def keeping_its_tail(kernel: Expr) -> Expr:
-    """The kernel with 1 + erf(y) written as 2 Phi(sqrt(2) y): beside y = -5 nothing would be left of its digits."""
-    scale, y = Wild("scale", exclude=[0]), Wild("y")
-    found = kernel.match(scale * (1 + erf(y)))
-    return kernel if found is None else 2 * found[scale] * NormalCdf(sqrt(2) * found[y])
+    """The kernel with 1 + erf(y) written as 2 Phi(sqrt(2) y) and 1 + tanh(y) as 2/(1 + exp(-2 y)).
+
+    Beside y = -5 nothing would be left of their digits where the mean of each term is taken.
+    """
+    return uncancelled(kernel, lambda y: 2 * NormalCdf(sqrt(2) * y))
 
 
 def matched_scale(activation: Activation, law: SequenceLaw) -> Expr | None:

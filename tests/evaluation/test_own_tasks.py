@@ -52,6 +52,13 @@ def test_a_weight_whose_odd_part_leaves_no_trace(digits: int) -> None:
     assert float(found.value) == pytest.approx(by_hand, abs=1e-9)
 
 
+@pytest.mark.parametrize("task", [MaxSLR(noise=0), SpikedSLR(noise=0)], ids=["max", "spiked"])
+def test_an_element_wise_kernel_at_scale_0_is_a_constant(task: Task) -> None:
+    """Regression: x was counted from the bend at 3/a, and 1/(1 + (a x - 3)^2) had no value at a = 0: no least risk was found."""
+    risk = population_risk(task, Attention(1 / (1 + (x - 3) ** 2), normaliser=None))
+    assert float(evaluate(risk, {"L": 3, "nu": 2, "a": 0}, 8, "numpy")) == pytest.approx(2 / 3, abs=1e-12)
+
+
 def test_a_minimum_beside_a_scale_without_a_value() -> None:
     """Regression: at scale 0 an odd mean is lost in float64, and the whole search was given up."""
     found = evaluate(minimal_risk(TILTED, softmax), digits=8)

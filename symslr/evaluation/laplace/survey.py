@@ -13,17 +13,19 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.code import Family
-from symslr.evaluation.laplace.table import Table
-from symslr.evaluation.laplace.tokens import Tokens, most_nodes, pieces, placed
+from symslr.evaluation.laplace.table import EPS, TINY, Table
+from symslr.evaluation.laplace.tokens import Tokens, is_uncut, most_nodes, pieces, placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import DETUNED, outer_step
-from symslr.evaluation.quadrature.mesh import SCALE, Line, Piece, SinhMap, joined
+from symslr.evaluation.quadrature.mesh import SCALE, Line, Piece, SinhMap, TanhSinh, joined
 from symslr.evaluation.quadrature.scan import zoomed
 
 NODES = {1: 48, 2: 24}
 """Nodes of an outer axis, by the number of axes."""
 STEEPEST = 2.6
 """log kappa moves by at most so much between nodes: where it moves by more, a steep weight would be cut off between two."""
+CROWDED = 16.0
+"""Nodes that lie closer together than others may have as much larger moves, up to so much."""
 ROUGH, SHORTER = 2.0, 0.9
 """Moves of log kappa, in units of STEEPEST, on which moments are not what they seem; and how much shorter a line is made at least
 where it is looked at again: e^(2 a x) p(x) is widest around 2 a, and its tokens at a = 500 live within seven of 0."""
@@ -40,6 +42,8 @@ BEYOND = 16.0
 """Nats beyond the depth at which exp(-u o) ends an axis: powers of u stand beside it."""
 BEND = 0.1
 """By so much the logarithm of the slope of log kappa changes where it bends: per nat of log kappa, and at least at all."""
+SMOOTH_LEVEL = 4.0
+"""The level of a mesh on a piece on which nothing is steep: its nodes are the measure of what is."""
 SPARE = 0.5
 """Levels by which first token meshes may be too fine for others to confirm them and are made coarser: these have digits, too."""
 SMOOTH, STRIP = 3.0, 0.87
@@ -68,12 +72,8 @@ class Layout:
             if len(made) > 1 or not isinstance(made[0], Line):
                 continue
             nodes = joined(made, FLOAT, 0).nodes
-            moves = np.abs(np.diff(family.code.slopes(k, nodes, family.p), axis=-1))
             for tolerance in (min(family.tolerance, ROUGHEST), family.tolerance):
-                nats = -float(np.log(tolerance))
-                left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
-                needed = moves * np.maximum(left[1:], left[:-1]) / 8.2
-                steepest = float(np.max(needed, where=np.isfinite(needed), initial=0.0))
+                steepest = _steepness(family, k, nodes, (x, share), tolerance)
                 if len(nodes) * steepest < most_nodes(family) / 4:
                     break
             level = max(level, float(np.log2(max(steepest, 1.0))))
@@ -107,7 +107,12 @@ def layout(family: Family) -> Layout:
         if is_rough and not is_seen_again and _length(own) < SHORTER * _length(before):
             is_seen_again = True  # what was seen on rough meshes, once more on shorter ones
             continue
-        if any(_end_early(family, k, *both) for k, both in enumerate(zip(before, shares))):
+        early = [_end_early(family, k, *both) for k, both in enumerate(zip(before, shares))]
+        uncut = any(is_uncut(family, k, made) for k, made in enumerate(own))
+        if is_complete and (uncut or any(map(any, early))):
+            own = pieces(family, [lowest], [_longer(made, *sides) for made, sides in zip(own, early)])
+            continue
+        if any(map(any, early)):
             reach = itertools.product(*(np.linspace(*window, LOOKS) for window in windows))
             longer = pieces(family, [lowest, *reach])
             if _span(longer) > (1.0 + LONGER) * _span(before):
@@ -123,7 +128,8 @@ def layout(family: Family) -> Layout:
             offset, *others = family.code.offsets(family.p)
             if not others and is_complete and smooth[0] and offset > 0:
                 axes = [_ended(axes[0], family.depth, offset)]
-            return Layout(own, axes, shares)
+            steps = [_stepped(family, k, *both) for k, both in enumerate(zip(own, shares))]
+            return Layout(steps, axes, shares)
         lowest = tuple(min(least, low - family.depth) for (low, _), least in zip(windows, lowest))
         own = pieces(family, [lowest])
     raise CannotEvaluate(
@@ -131,24 +137,30 @@ def layout(family: Family) -> Layout:
     )
 
 
-def _end_early(family: Family, kernel: int, made: tuple[Piece, ...], seen: tuple[Any, Any]) -> bool:
-    """Whether tokens beside an end of the pieces matter, and there are more of them.
+def _end_early(family: Family, kernel: int, made: tuple[Piece, ...], seen: tuple[Any, Any]) -> tuple[bool, bool]:
+    """Whether tokens beside the lower and the upper end of the pieces matter, and there are more of them.
 
     The windows of the weights are those at small u. At large u tokens count that had lost to others there: those with a small
     kappa, of a weight such as kappa^2 p(x).
     """
     if len(made) == 1 and isinstance(made[0], Line):
-        return False
+        return False, False
     x, share = seen
-    length = x[-1] - x[0]
-    with np.errstate(divide="ignore"):
-        density = share - np.log(np.gradient(x) / length)
-    ends = family.constants.ends[kernel]
-    sides = (x < x[0] + BESIDE * length, x > x[-1] - BESIDE * length)
-    return any(
-        np.isinf(end) and float(np.max(density, where=side, initial=-np.inf)) > SMALL_END - family.depth
-        for end, side in zip(map(float, ends), sides)
-    )
+    apart, found = np.gradient(x), []
+    for end, place, piece in zip(family.constants.ends[kernel].tolist(), x[[0, -1]], (made[0], made[-1])):
+        length = piece.high - piece.low if isinstance(piece, TanhSinh) else x[-1] - x[0]
+        beside = (np.abs(x - place) < BESIDE * length) & (apart > EPS * length)
+        with np.errstate(divide="ignore"):
+            density = share - np.log(apart / length)
+        found.append(bool(np.isinf(end) and np.max(density, where=beside, initial=-np.inf) > SMALL_END - family.depth))
+    return found[0], found[1]
+
+
+def _longer(made: tuple[Piece, ...], early: bool, late: bool) -> tuple[float, float]:
+    """The ends of the pieces, half as far again where they end too early."""
+    low, high = joined(made, FLOAT, 0).nodes[[0, -1]].tolist()
+    half = (high - low) / 2
+    return low - early * half, high + late * half
 
 
 def _span(pieces_of: list[tuple[Piece, ...]]) -> float:
@@ -156,9 +168,46 @@ def _span(pieces_of: list[tuple[Piece, ...]]) -> float:
     return float(sum(np.ptp(joined(made, FLOAT, 0).nodes) for made in pieces_of))
 
 
+def _stepped(family: Family, kernel: int, made: tuple[Piece, ...], seen: tuple[Any, Any]) -> tuple[Piece, ...]:
+    """The pieces with shorter steps in those where log kappa moves by more between nodes than exp(-u kappa) needs for the digits.
+
+    One step for all would take as many nodes for a short piece beside a kink.
+    """
+    found = []
+    for piece in made:
+        if isinstance(piece, TanhSinh):
+            nodes = piece.mesh(FLOAT, SMOOTH_LEVEL).nodes
+            needed = _steepness(family, kernel, nodes, seen, family.tolerance)
+            piece = replace(piece, step=piece.step / max(needed, 1.0))
+        found.append(piece)
+    return tuple(found)
+
+
+def _moves(nodes: Any, slopes: Any) -> Any:
+    """|Moves| of log kappa between nodes, less of those that lie closer together than others do: they crowd where a piece ends."""
+    apart = np.diff(nodes)
+    return np.abs(np.diff(slopes, axis=-1)) / np.minimum(np.max(apart) / np.maximum(apart, TINY), CROWDED)
+
+
+def _steepness(family: Family, kernel: int, nodes: Any, seen: tuple[Any, Any], tolerance: float) -> float:
+    """By how much log kappa moves between nodes at most, in units of what exp(-u kappa) allows where tokens have their share."""
+    nats = -float(np.log(tolerance))
+    moves = _moves(nodes, family.code.slopes(kernel, nodes, family.p))
+    x, share = seen
+    left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
+    needed = moves * np.maximum(left[1:], left[:-1]) / 8.2
+    return float(np.max(needed, where=np.isfinite(needed), initial=0.0))
+
+
+def _within(made: tuple[Piece, ...], low: float, high: float) -> tuple[Piece, ...]:
+    """What of finite pieces lies between two places."""
+    parts = [(max(own.low, low), min(own.high, high), own) for own in made if isinstance(own, TanhSinh)]
+    return tuple(replace(own, low=start, high=end) for start, end, own in parts if start < end)
+
+
 def _length(pieces_of: list[tuple[Piece, ...]]) -> float:
-    """Of all lines of tokens together."""
-    return sum(piece.high - piece.low for made in pieces_of for piece in made if isinstance(piece, Line))
+    """Of all kernels together, the length on which tokens with light tails live."""
+    return sum(piece.high - piece.low for made in pieces_of for piece in made if isinstance(piece, (Line, TanhSinh)))
 
 
 def _resolving(family: Family, own: list[tuple[Piece, ...]]) -> tuple[list[Tokens], bool]:
@@ -167,11 +216,10 @@ def _resolving(family: Family, own: list[tuple[Piece, ...]]) -> tuple[list[Token
     while True:
         tokens = placed(family, own, level)
         steepest = 0.0
-        for one, made in zip(tokens, own):
-            limit = STEEPEST if all(isinstance(piece, Line) for piece in made) else 16 * STEEPEST
-            moves = np.abs(np.diff(one.slopes, axis=-1))
+        for one in tokens:
+            moves = _moves(one.mesh.nodes, one.slopes)
             alive = np.any(one.logs[:, 1:] > -np.inf, axis=0) & np.isfinite(moves)
-            steepest = max(steepest, float(np.max(moves, where=alive, initial=0.0)) / limit)
+            steepest = max(steepest, float(np.max(moves, where=alive, initial=0.0)) / STEEPEST)
         nodes = max(len(one.mesh.nodes) for one in tokens)
         if steepest <= 1.0 or nodes * min(steepest, 2.0) > most_nodes(family) / 4:
             return tokens, steepest > ROUGH
@@ -297,5 +345,8 @@ def _needed(
             high = line.high + half if late else float(x[index[-1] + 1])
             cut_short |= early or late
             made = (Line(low, high, line.step),)
+        elif all(isinstance(piece, TanhSinh) for piece in made):
+            margin = BESIDE * (x[index[-1]] - x[index[0]])
+            made = _within(made, float(x[index[0]] - margin), float(x[index[-1]] + margin))
         found.append(made)
     return found, cut_short, shares

@@ -12,7 +12,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.laplace.code import Family, LaplaceCode
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
+from symslr.evaluation.quadrature.mesh import Line, Mesh, Piece, joined
 from symslr.evaluation.quadrature.scan import Window, scan_all
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign, cover, gaussian_window, kinks_between
 
@@ -114,33 +114,39 @@ def most_nodes(family: Family) -> int:
     return (FEW_NODES if family.tolerance > ROUGH else MOST_NODES)[len(family.form.logs)]
 
 
-def pieces(family: Family, reach: Sequence[tuple[float, ...]]) -> list[tuple[Piece, ...]]:
+def pieces(
+    family: Family, reach: Sequence[tuple[float, ...]], spans: Sequence[tuple[float, float]] = ()
+) -> list[tuple[Piece, ...]]:
     """Pieces of the token variable that hold the windows of all weights, for every kernel.
 
     ``reach`` are values of log u, log t at which they are looked for, the smallest of interest among them: a weight such as
     kappa^2 p(x) need not be integrable without the factor exp(-u kappa), and its window ends where the smallest u cuts it off.
+    Squares are looked at without that factor; tokens live on ``spans``, one for every kernel, where these are given.
     """
     code, form = family.code, family.form
     found = []
     for k, own in enumerate(family.moments_of):
         low, high = (float(end) for end in family.constants.ends[k])
         on_line = np.isinf(low) and np.isinf(high)
-        windows: list[Window | None]
         if on_line and all(family.are_gaussian[i] for i in own):
             squares = family.constants.gaussians[own].tolist()
-            windows = [gaussian_window(curvature, centre, family.depth) for curvature, centre, _ in squares]
+            seen = [gaussian_window(curvature, centre, family.depth) for curvature, centre, _ in squares]
+            if spans:
+                (start, end), width = spans[k], min(window.width for window in seen)
+                seen = [window for window in seen if start <= window.peak <= end]
+                seen.append(Window(start, end, (start + end) / 2, width, family.depth))
         else:
 
             def log_weights(x: Any, logs: tuple[float, ...], k: int = k) -> Any:
                 slopes, exponents, rests = code.weights(k, x, family.p)
                 return exponents + np.log(np.abs(rests)) - sum(np.exp(v + s) for v, s in zip(logs, slopes))
 
-            windows = [
+            seen = [
                 window
                 for logs in reach
                 for window in scan_all(partial(log_weights, logs=logs), low, high, family.depth)
+                if window is not None
             ]
-        seen = [window for window in windows if window is not None]
         if not seen:
             raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
         kinks = zeros(code, k, family.p, seen, (low, high)) if form.kinks[k] or form.touches[k] else []
@@ -179,6 +185,16 @@ def lone(windows: list[Window], widths: float) -> list[float]:
 
 
 Support = tuple[float, float]
+
+
+def is_uncut(family: Family, kernel: int, made: tuple[Piece, ...]) -> bool:
+    """Whether the tokens of a kernel live on one line that has a kink inside."""
+    form, ends, line = family.form, family.constants.ends[kernel], made[0]
+    if not (isinstance(line, Line) and (form.kinks[kernel] or form.touches[kernel])):
+        return False
+    low, high = (float(end) for end in ends)
+    seen = Window(line.low, line.high, (line.low + line.high) / 2, line.high - line.low, family.depth)
+    return any(line.low < x < line.high for x in zeros(family.code, kernel, family.p, [seen], (low, high)))
 
 
 def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window], support: Support) -> list[float]:

@@ -13,7 +13,7 @@ from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, once_per_kind
 from symslr.evaluation.numbers.exponent import gaussian, magnitude, split
 from symslr.evaluation.numbers.logarithm import signed_log
-from symslr.evaluation.quadrature.breakpoints import centred
+from symslr.evaluation.quadrature.breakpoints import centre, centred
 from symslr.evaluation.quadrature.convergence import DETUNED, behind, geometric_error
 from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
 from symslr.evaluation.quadrature.scan import scan
@@ -28,7 +28,11 @@ MOST_LEVELS = 9
 
 @final
 class IntegralNode(Node):
-    """Integral of exp(E) R over (lower, upper); ``children`` are integrals inside it that depend on the variable."""
+    """Integral of exp(E) R over (lower, upper); ``children`` are integrals inside it that depend on the variable.
+
+    Over the whole line the variable is counted from where R bends. ``plain`` has it as it is, for parameters without such a place:
+    1/(1 + (a x - 3)^2) bends at 3/a.
+    """
 
     def __init__(
         self,
@@ -37,11 +41,16 @@ class IntegralNode(Node):
         ends: tuple[Expr, Expr],
         parameters: tuple[Symbol, ...],
         children: Mapping[Symbol, Node],
+        moved: bool = True,
     ) -> None:
-        parts = split(integrand)
-        if all(abs(end) is S.Infinity for end in ends):
-            integrand = centred(integrand, parts.rest, variable)
+        parts, self.plain = split(integrand), None
+        place = centre(parts.rest, variable) if moved and all(abs(end) is S.Infinity for end in ends) else S.Zero
+        if place != 0:
+            if place.free_symbols:
+                self.plain = IntegralNode(integrand, variable, ends, parameters, children, moved=False)
+            integrand = centred(integrand, place, variable)
             parts = split(integrand)
+        self._place = FLOAT.compile(parameters, [place])
         self.variable, self.ends, self.parameters, self.children = variable, ends, parameters, dict(children)
         square = gaussian(parts.exponent, variable) if not children else None
         self.height = square.height if square is not None else integrand * 0
@@ -76,6 +85,10 @@ class IntegralNode(Node):
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         with np.errstate(all="ignore"):
+            if self.plain is not None and not np.isfinite(
+                self._place(*(np.float64(scope[s][0]) for s in self.parameters))
+            ):
+                return self.plain.evaluate(context, scope)
             return self._evaluate(context, scope)
 
     def _evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:

@@ -13,15 +13,17 @@ HIGHEST = 40
 """Degree up to which powers are looked for: it takes minutes for e^(289 x/5) and e^(-x/500), the former a power of e^(x/5)."""
 
 
-def centred(expr: Expr, rest: Expr, x: Symbol) -> Expr:
-    """``expr`` with x moved so that the place where ``rest`` bends is 0, if it is one: 1/(1 + a^2 (x + b)^2) as 1/(1 + a^2 x^2).
+def centre(rest: Expr, x: Symbol) -> Expr:
+    """The place where ``rest`` bends, if it is one; else 0."""
+    places = {solved(equation, x) for _, equation in bends(rest, x)} - {None}
+    return places.pop() or S.Zero if len(places) == 1 else S.Zero
+
+
+def centred(expr: Expr, place: Expr, x: Symbol) -> Expr:
+    """``expr`` with x moved so that a place is 0: 1/(1 + a^2 (x + b)^2) as 1/(1 + a^2 x^2) for -b.
 
     Multiplied out, that denominator would lose all its digits where it is small.
     """
-    places = {solved(equation, x) for _, equation in bends(rest, x)} - {None}
-    if len(places) != 1:
-        return expr
-    (place,) = places
     moved = expr.xreplace({x: x + place})
     return moved.replace(lambda part: part.is_Add and part.is_polynomial(x), lambda part: part.expand())
 

@@ -80,7 +80,8 @@ def kinks_between(equations: Iterable[tuple[Any, Any]], p: tuple[float, ...], st
     found: list[float] = []
     for exact, equation in equations:
         if exact is not None:
-            found.append(float(exact(*p)[0]))
+            with np.errstate(all="ignore"):  # no place, as 3/a at a = 0, is infinite
+                found.append(float(exact(*map(np.float64, p))[0]))
         else:
             found += changes_of_sign(lambda x, f=equation: f(x, *p)[0], start, end)
     return sorted({x for x in found if np.isfinite(x)})
