@@ -23,6 +23,8 @@ from symslr.model.symbols import x
 
 LARGEST = 345.0
 """log of the largest weight without a normaliser: sums of squares of such are float64."""
+USUAL = (-2.0, -1.0, 0.0, 1.0, 2.0)
+"""Keys along a head's direction."""
 SAME = 1e-12
 """Relative difference below which biases are one number."""
 NEAR = 0.1
@@ -51,10 +53,6 @@ class Place:
     def slope(self) -> float:
         """The largest scale, of either sign."""
         return float(np.max(np.abs(self.scales)))
-
-    def halved(self) -> Place:
-        """The place half way to where every parameter is 0."""
-        return Place(self.scales / 2, self.weights / 2, self.bias / 2, tuple(number / 2 for number in self.own))
 
 
 @dataclass(frozen=True)
@@ -212,11 +210,19 @@ class Attend:
         return spanning(self._alone(keys @ place.scales.T + (place.bias + bias), place), place.scales)
 
     def _alone(self, scores: Any, place: Place) -> Any:
-        """kappa at scores, where nothing normalises."""
+        """kappa at scores over what it is at most at usual keys, where nothing normalises: value vectors take up any factor."""
         sign, logs = self.signed_log_kernel(scores, *place.own)
+        logs = logs - self._usual_log(place)
         if not np.max(logs) < LARGEST:
             raise CannotEvaluate(f"attention {self.attention.name}: its mean square overflows in float64 at this scale")
         return sign * np.exp(logs)
+
+    def _usual_log(self, place: Place) -> float:
+        """The largest log|kappa| at some keys of usual size; 0 where there is none."""
+        bias = place.bias if self.bias is None else place.bias + float(np.mean(self.bias))
+        _, logs = self.signed_log_kernel(np.outer(USUAL, np.linalg.norm(place.scales, axis=1)) + bias, *place.own)
+        finite = logs[np.isfinite(logs)]
+        return float(np.max(finite)) if len(finite) else 0.0
 
 
 def spanning(weights: Any, scales: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -44,9 +44,8 @@ ROUNDED = 1e-14
 """Risks at two places that differ by no more may differ by rounding: each is 1 less a quotient of sums of many terms."""
 UNKNOWN = 3.0
 """Relative to 1 + the size of a parameter: one that may lie so far off is said to be unknown, with the ends of where it may lie."""
-STILL_FALLS = 3
-"""By so many times what the risk falls from half of a far place to it, it may fall beyond: once where it goes like 1/a, 2.4 times
-where it goes like the root of that."""
+LONGEST_TAIL = 0.75
+"""The largest ratio of a fall of the risk, as parameters double, to the one before: 2^-p where it goes with the power -p of them."""
 SHARE = 1e-3
 """Of the error that a place is printed with, to which it is searched: what the risk still falls goes with its square."""
 DEGREE, NARROWER, POLYNOMIALS = 6, 10.0, 8
@@ -56,6 +55,8 @@ LEVEL = 1e-12
 SEARCHES, ALIKE = 8, 6
 """Searches over several parameters, from the best starts whose risks differ in so many digits: two heads may be exchanged.
 A sigmoid with a free bias is least from a start that is the fifth, for a signal of either sign at nu = 4."""
+BIASES, STEP = (-20.0, -8.0, -3.0, -1.0, 1.0, 3.0, 8.0, 20.0), 1e-3
+"""Where a search begins of a free bias, and half of a difference that gives the slope of the kernel's log there."""
 STRENGTHS = (0.1, 0.5, 1.0, 2.0)
 """Times the values of theta at the root of the signal strength, where heads stand when a search begins."""
 FURTHER = 2.0
@@ -156,13 +157,9 @@ def least_value(
         with suppress(CannotEvaluate):
             one = _alone(Risk.of(replace(chosen, heads=1, separate=False), plain, seconds))
     found = _valley(risks, parameters, value_at, _best(risks, parameters, one))
-    place, reached, falls = parameters.placed(found.place), value_at(found.place), 0.0
-    if np.max(np.abs(found.place)) >= FAR:
-        half = risks.value(place.halved())
-        falls = float(half.value) - float(reached.value)
-        falls *= falls > float(half.error) + float(reached.error)
+    reached, falls = value_at(found.place), _falls_beyond(risks, parameters, value_at, found)
     is_far = falls > 0
-    reached = replace(reached, error=reached.error + (STILL_FALLS * falls if is_far else found.fall))
+    reached = replace(reached, error=reached.error + (falls if is_far else found.fall))
     together = parameters.together(found.place)
     if together is not None:  # the risk goes with the square of their distance
         wider = risks.value(replace(parameters, spacing=2 * parameters.spacing).placed(found.place))
@@ -174,6 +171,47 @@ def least_value(
         said = "heads {} and {} come together, to be the kernel and its slope".format(*together)
         value = replace(value, method=f"{value.method}; {said}")
     return value, _places(parameters, found, float(unit), is_far)
+
+
+def _falls_beyond(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part], found: Valley) -> float:
+    """What the risk may still fall where parameters grow whose place its error does not tell; 0 where it falls no more.
+
+    The falls from a quarter of these parameters to a half and from there to the place, at the best of the others, shrink by a
+    ratio that goes on where the risk goes with a power of them: what is left is their geometric series, taken twice.
+    """
+    grow = _unknown(found)
+    if not np.any(grow):
+        return 0.0
+    risk = _searched(risks, parameters, rule=SEARCH if risks.is_random else COARSE)
+
+    def shortened(times: float) -> Part:
+        place = np.where(grow, found.place / times, found.place)
+        if not risks.is_random and not np.all(grow):
+
+            def of_others(others: Any) -> float:
+                vector = place.copy()
+                vector[~grow] = others
+                return risk(vector)
+
+            place[~grow] = descended(of_others, place[~grow], FINELY[0])
+        return value_at(place)
+
+    try:
+        here, half, quarter = value_at(found.place), shortened(2.0), shortened(4.0)
+    except (CannotEvaluate, FloatingPointError, ZeroDivisionError):
+        return 0.0
+    last, before = float(half.value - here.value), float(quarter.value - half.value)
+    if last <= float(here.error + half.error):
+        return 0.0
+    ratio = min(last / before, LONGEST_TAIL) if before > 0 else LONGEST_TAIL
+    return 2 * last * ratio / (1 - ratio)
+
+
+def _unknown(found: Valley) -> Any:
+    """Which parameters the error of the risk does not tell, (n,)."""
+    ends = found.place + np.array([[-1.0], [1.0]]) * found.extents
+    far = np.max(np.abs(ends), axis=0) >= LARGEST_SCALE
+    return far | (np.max(found.extents, axis=0) >= UNKNOWN * (1 + np.abs(found.place))) | (np.abs(found.place) >= FAR)
 
 
 def _kept(risks: Risk, parameters: Parameters) -> Callable[[Any], Part]:
@@ -254,10 +292,7 @@ def _places(parameters: Parameters, found: Valley, unit: float, is_far: bool) ->
     if is_far:
         return {"a": Value(inf, mpf(0), Kind.ESTIMATED, 4, "the risk falls as the scale grows")}
     printed = parameters.printed(found.place, found.extents, unit)
-    ends = found.place + np.array([[-1.0], [1.0]]) * found.extents
-    far = np.max(np.abs(ends), axis=0) >= LARGEST_SCALE
-    unknown = far | (np.max(found.extents, axis=0) >= UNKNOWN * (1 + np.abs(found.place)))
-    return {name: _printed(name, *ends, bool(wide)) for (name, ends), wide in zip(printed.items(), unknown)}
+    return {name: _printed(name, *ends, bool(wide)) for (name, ends), wide in zip(printed.items(), _unknown(found))}
 
 
 def _printed(name: str, number: float, low: float, high: float, is_unknown: bool) -> Value:
@@ -304,17 +339,40 @@ def _best(risks: Risk, parameters: Parameters, one: tuple[Any, Any] | None = Non
     risk = _searched(risks, parameters)
     if parameters.count == 1:
         return np.array([_along_line(lambda a: risk(np.array([a])), SHARE * risks.place_error)])
-    tried: dict[float, Any] = {}
     starts = _starts(risks, parameters.joint, int(parameters.has_bias))
     if one is not None:
         starts.insert(0, np.concatenate([np.tile(one[0], parameters.heads), np.zeros(parameters.joint), one[1]]))
-    for start in starts:
-        tried.setdefault(float(f"{risk(start):.{ALIKE}g}"), start)
-    if not np.isfinite(min(tried)):
+    chosen = [*_lowest(risk, starts), *_lowest(risk, _far_biases(risks, parameters))]
+    if not chosen:
         raise CannotEvaluate(f"attention {risks.attend.attention.name}: no finite risk at any scale that was tried")
     rough = partial(descended, risk, fineness=COARSELY)
-    place = min((rough(tried[height]) for height in sorted(tried)[:SEARCHES]), key=risk)
+    place = min(map(rough, chosen), key=risk)
     return place if risks.is_random else _descent(risks, parameters)(place)
+
+
+def _lowest(risk: Callable[[Any], float], starts: Sequence[Any]) -> list[Any]:
+    """The best of the starts, of which no two are alike."""
+    tried: dict[float, Any] = {}
+    for start in starts:
+        tried.setdefault(float(f"{risk(start):.{ALIKE}g}"), start)
+    return [tried[height] for height in sorted(tried)[:SEARCHES] if np.isfinite(height)]
+
+
+def _far_biases(risks: Risk, parameters: Parameters) -> list[Any]:
+    """Where searches of one head with a free bias begin, too: at other parts of its kernel, whose log the scales move by order 1."""
+    if risks.is_random or parameters.heads > 1 or not parameters.has_bias or risks.attend.own:
+        return []
+    log = risks.attend.signed_log_kernel
+    theta = np.sqrt(max(risks.attend.setting.strength, 0.1)) * risks.attend.setting.values[0]
+    starts = []
+    for bias in BIASES:
+        low, high = log(np.array([bias - STEP, bias + STEP]))[1]
+        slope = abs(high - low) / (2 * STEP) if np.isfinite(low) and np.isfinite(high) else 0.0
+        unit = 1 / slope if slope > 1 / LARGEST_SCALE else 1.0
+        starts += [
+            np.array([*(strength * unit * theta), bias]) for strength in (0.0, *STRENGTHS, *(-s for s in STRENGTHS))
+        ]
+    return starts
 
 
 def _descent(risks: Risk, parameters: Parameters) -> Callable[[Any], Any]:
