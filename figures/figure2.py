@@ -259,7 +259,7 @@ def _draw(attentions: Sequence[Attention], described: str, table: Table) -> Draw
         _readable(risks)
         scales.set(xscale="log", yscale="log", xlabel=r"signal strength $\nu$", ylim=SCALES)
         _limits(scales, table, task)
-    panels[0, 0].set_ylabel(r"least risk $\mathcal{E}_\sigma$")
+    panels[0, 0].set_ylabel("least risk")
     panels[1, 0].set_ylabel("scale $a$")
     panels[0, 0].legend(loc="lower left", handlelength=2.6)
     return drawing

@@ -117,5 +117,5 @@ def _draw(attentions: Sequence[str], table: Table) -> Drawing:
         panels[1].plot([], [], color="#444444", linestyle=dashes, label=TITLES[law])
     for axes in panels:
         axes.legend(loc="upper right", handlelength=2.6)
-    panels[0].set_ylabel(r"least risk $\mathcal{E}_\sigma$")
+    panels[0].set_ylabel("least risk")
     return drawing

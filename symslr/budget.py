@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import signal
 import sys
 import threading
@@ -106,18 +107,23 @@ _HERE, _CONTEXTS = processor_time.__code__.co_filename, contextlib.contextmanage
 _IMPORT = "<frozen importlib._bootstrap>", "_find_and_load"
 """The file and the function in which a module is imported."""
 
+_STORED = os.path.join("numpy", "lib", "_npyio_impl.py")
+"""The end of the path of the file that reads stored arrays."""
+
 
 def _is_whole_only(frame: FrameType | None) -> bool:
     """Whether a thread is where an exception would leave something half done, which is not begun again.
 
     A budget that begins or ends would stay half taken down. A library whose import ends in its midst cannot be imported again
-    in this process: of SciPy's, one says that its types are registered already.
+    in this process: of SciPy's, one says that its types are registered already. SciPy reads the table behind its Sobol points
+    inside compiled functions that nothing can leave: they print what was raised with its traceback, and go on.
     """
     if frame is not None and frame.f_code.co_filename == _CONTEXTS:
         return True
     while frame is not None:
         code = frame.f_code
-        if code.co_filename == _HERE or (code.co_filename, code.co_name) == _IMPORT:
+        file = code.co_filename
+        if file == _HERE or (file, code.co_name) == _IMPORT or file.endswith(_STORED):
             return True
         frame = frame.f_back
     return False

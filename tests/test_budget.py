@@ -336,3 +336,23 @@ def test_a_module_is_imported_whole(tmp_path, monkeypatch: pytest.MonkeyPatch, i
     else:
         import_it()
     assert ended == [True]
+
+
+POINTS = """
+import contextlib
+from scipy.stats import qmc
+from symslr.budget import OutOfTime, processor_time
+
+with contextlib.suppress(OutOfTime), processor_time({seconds}):
+    while True:
+        qmc.Sobol(3).random(2)
+"""
+
+
+@pytest.mark.parametrize("seconds", [5e-4, 2e-3, 4e-3])
+def test_a_budget_that_ends_while_the_table_of_sobol_points_is_read_prints_nothing(seconds: float) -> None:
+    """SciPy reads it at the first points of a process, for some 10 ms; a check printed a traceback amid its progress."""
+    drawn = subprocess.run(
+        [sys.executable, "-c", POINTS.format(seconds=seconds)], capture_output=True, text=True, check=False
+    )
+    assert (drawn.returncode, drawn.stderr) == (0, "")

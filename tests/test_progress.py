@@ -94,6 +94,18 @@ def test_more_may_be_done_than_was_announced() -> None:
     """A check counts the derivations that are cited from elsewhere too."""
     clock = progress._Clock("checking")
     for done in range(1, 6):
-        said = clock.said(done, 2, "one")
+        said = clock.reach(done, 2, "one")
     assert said.startswith("checking 5/2 one [")
     assert "left" not in said
+
+
+def test_the_time_goes_on_while_one_thing_takes_long(clock: list[float]) -> None:
+    """On a terminal the line stood at the second at which the last thing was done, and so did its guess."""
+    shown = progress._Clock("checking")
+    for now, done in ((0.0, 0), (10.0, 1), (20.0, 2)):
+        clock[0] = now
+        shown.reach(done, 4, "name")
+    clock[0] = 25.0
+    assert shown.said() == "checking 2/4 name [25 s, about 15 s left]"
+    clock[0] = 60.0
+    assert shown.said() == "checking 2/4 name [60 s, about 0 s left]"

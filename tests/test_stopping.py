@@ -251,7 +251,7 @@ def test_a_signal_ends_a_command_in_one_line(
     found, err = stopped(process, number)
     assert found == status, err
     *before, last = err.splitlines()
-    kept = {"report": "report", "validate": "kept.sqlite", "compute": "kept.sqlite"}.get(name)
+    kept = {"report": "report", "study": "study.sqlite", "validate": "kept.sqlite", "compute": "kept.sqlite"}.get(name)
     goes_on = f"; what was computed is kept in {kept}, and the same command goes on from there" if kept else ""
     expected = {f"symslr: {said}{goes_on}"} | ({f"symslr: {said}"} if when == "soon" else set())
     assert last in expected

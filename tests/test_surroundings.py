@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import subprocess
@@ -89,3 +90,18 @@ def test_help_shows_the_names_of_tables(capsys, monkeypatch) -> None:
     with pytest.raises(SystemExit):
         main(["study", "run", "--help"])
     assert "tables [common] and [[sweep]]" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_full_disk_is_named_by_the_place_that_is_written_to(capsys, monkeypatch) -> None:
+    """Of a copy the system names both places; the one that has no room is the second."""
+
+    def copy(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "no space", "/tmp/made.pdf", None, "out/report.pdf")
+
+    monkeypatch.setattr("symslr.cli.application.app", copy)
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert (ended.value.code, capsys.readouterr().err) == (
+        2,
+        "symslr: out/report.pdf: found no room on the disk; expected a disk with some\n",
+    )

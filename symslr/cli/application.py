@@ -113,6 +113,9 @@ def _unread(problem: Any) -> str | None:
 def _misused(problem: Any) -> str:
     """What is wrong with the command line, and where it is said what is expected; nothing where the help was printed."""
     message, context = problem.format_message().rstrip(".?"), getattr(problem, "ctx", None)
+    if (option := getattr(problem, "option_name", None)) and context is None:
+        is_switch = "not take a value" in message
+        return f"{option}: found {'a value; expected none' if is_switch else 'nothing after it; expected a value'}"
     if not message or context is None:
         return message
     words: list[str] = []
@@ -136,7 +139,8 @@ def _system(problem: OSError) -> str:
     """What the operating system refuses, and what to give instead."""
     if problem.errno not in REFUSED:
         return str(problem)
-    return REFUSED[problem.errno] if problem.filename is None else f"{problem.filename}: {REFUSED[problem.errno]}"
+    place = problem.filename if problem.filename2 is None else problem.filename2  # of a copy the place it was meant for
+    return REFUSED[problem.errno] if place is None else f"{place}: {REFUSED[problem.errno]}"
 
 
 def _fail(message: str) -> None:

@@ -65,8 +65,6 @@ def derive(
     as_json: bool = options.JsonOption,
 ) -> None:
     """Show derivations step by step, with the rule that made each step; or list symslr's own with their last verdicts."""
-    if what == "":
-        raise ValueError("derive: found an empty text; expected a derivation's name, a file or a folder")
     if latex is not None and _is_document(latex):
         refuse_unwritable_file(latex)
     elif latex is not None:
@@ -74,7 +72,7 @@ def derive(
     if what is None and latex is None:
         _list(as_json)
         return
-    chosen = _chosen(what)
+    chosen = _chosen("derive", [] if what is None else [what])
     if latex is not None:
         from symslr.export import write_fragments, write_latex
 
@@ -139,22 +137,28 @@ def _listed(folder: Path) -> list[Entry]:
     return listed(folder)
 
 
-def _chosen(what: str | None) -> list[Derivation]:
-    if what is None or Path(what).exists() or what.endswith(".py") or "/" in what:
-        meant = _meant(None if what is None else [Path(what)])
-        from symslr.check.collect import collect
-
-        return collect(meant)
+def _chosen(command: str, asked: list[str]) -> list[Derivation]:
+    """The derivations of files and folders, and those of symslr's own that are named; all of its own by default."""
+    if "" in asked:
+        raise ValueError(f"{command}: found an empty text; expected a derivation's name, a file or a folder")
+    names = [what for what in asked if not (Path(what).exists() or what.endswith(".py") or "/" in what)]
+    places = [Path(what) for what in asked if what not in names]
+    meant = _meant(places) if places or not asked else []
     folder = builtin_folder()
-    names = [entry.name for entry in _listed(folder)]
-    if what not in names:
-        near = get_close_matches(what, names, 3, 0.4)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise ValueError(f"derive: found no derivation, file or folder {what!r}; {hint}`symslr derive` lists the names")
-    from symslr.check.collect import find
+    known = [entry.name for entry in _listed(folder)] if names else []
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, 3, 0.4)
+            hint = f"did you mean {' or '.join(near)}? " if near else ""
+            raise ValueError(
+                f"{command}: found no derivation, file or folder {name!r}; {hint}`symslr derive` lists the names"
+            )
+    from symslr.check.collect import collect, find
 
-    found = find(what, folder)
-    return [] if found is None else [found]
+    found = collect(meant) if meant else []
+    held = {item.name for item in found}
+    named = (find(name, folder) for name in dict.fromkeys(names) if name not in held)
+    return [*found, *(item for item in named if item is not None)]
 
 
 def _as_json(item: Derivation) -> dict[str, object]:
@@ -184,8 +188,8 @@ def _as_json(item: Derivation) -> dict[str, object]:
 
 
 def check(
-    folders: list[Path] = typer.Argument(
-        None, help="Folders or files of derivations; symslr's own by default.", parser=options.path
+    what: list[str] = typer.Argument(
+        None, help="Folders or files of derivations, or names of symslr's own; all of its own by default."
     ),
     allow_unknown: bool = AllowUnknown,
     seconds: float = typer.Option(
@@ -200,14 +204,13 @@ def check(
 
     Exit status 0 where everything is true, 1 where anything is false, 3 where nothing is false and something is unknown.
     """
-    meant = _meant(folders)
-    from symslr.check import check as check_derivations
-    from symslr.check.check import SECONDS_PER_DERIVATION
-    from symslr.check.collect import collect
     from symslr.cli.progress import stages
 
-    found = collect(meant)
     with stages() as stage:
+        found = _collected(stage, lambda: _chosen("check", what or []), own=not what)
+        from symslr.check import check as check_derivations
+        from symslr.check.check import SECONDS_PER_DERIVATION
+
         checking = stage("checking")
         result = check_derivations(
             found,
@@ -216,6 +219,17 @@ def check(
         )
     typer.echo(json.dumps(result.as_json()) if as_json else result.as_text())
     _exit(result, allow_unknown)
+
+
+def _collected(stage: Stages, collect: Callable[[], list[Derivation]], *, own: bool) -> list[Derivation]:
+    """What ``collect`` returns; announced for symslr's own, which take seconds, while other files may be refused in one line."""
+    if not own:
+        return collect()
+    collecting = stage("collecting")
+    collecting(0, 1, "the derivations")
+    found = collect()
+    collecting(1, 1, f"{len(found)} derivations")
+    return found
 
 
 def _exit(result: CheckReport, allow_unknown: bool, agrees: bool = True) -> None:
@@ -252,10 +266,7 @@ def _written(
     from symslr.validation.validate import validate
 
     with kept_in(out) as kept:
-        collecting = stage("collecting")
-        collecting(0, 1, "the derivations")
-        found = collect(meant, kept)
-        collecting(1, 1, f"{len(found)} derivations")
+        found = _collected(stage, lambda: collect(meant, kept), own=own)
         figures = standard_figures() if own else []
         checking = stage("checking")
         checking(0, len(found), "derivations")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from symslr.cli import options
+from symslr.cli.stopping import resumable
 from symslr.export.places import refuse_unwritable_file
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def run(
         Store(store) as kept,
         place_named(executor, workers) as place,
         Bar(*columns, console=Console(stderr=True)) as bar,
+        resumable(store),
     ):
         line = bar.add_task(file.name, total=len(points), left="")
 

@@ -58,6 +58,7 @@ PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 
 PAPER = r"""\newcommand{\symslrresult}[3]{\par\medskip\noindent\phantomsection\label{symslr:#2}\textbf{#1.}%
   \symslrlast{#3}\nopagebreak}
+\clubpenalty=10000\displaywidowpenalty=10000 % a title of two lines stays whole, above its formula
 \newcommand{\symslrlast}[1]{\unskip\nobreak\hfill\penalty50\hskip1em\hbox{}\nobreak\hfill\mbox{\small #1}}
 \newcommand{\symslrsee}[2]{\href{supplement.pdf\#symslr:#1}{\small #2}}
 \newcommand{\symslrmore}[1]{\par\smallskip\noindent{\small\emph{#1:}}\nopagebreak}

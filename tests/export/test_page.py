@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -117,6 +118,16 @@ def test_a_wide_formula_scrolls_in_its_box(
     # reached by the keyboard; formulas that fit are not in the way of the tab key
     assert browser.value(f"{wider}.every(box => box.tabIndex === 0)")
     assert browser.value("document.querySelectorAll('.formula:not([tabindex])').length") >= 1
+
+
+@pytest.mark.needs("chromium")
+def test_a_wide_formula_within_a_sentence_does_not_widen_the_page(browser: Browser, report: ReportFiles) -> None:
+    """As the weight of a chain about long contexts on a phone: the page was half as wide again as the screen."""
+    browser.open(report.html, WIDTHS["phone"])
+    sentence = f"<p>It is <math><mrow><mi>{'w' * 80}</mi></mrow></math>.</p>"
+    browser.value(f"document.querySelector('.paper').insertAdjacentHTML('beforeend', {json.dumps(sentence)})")
+    assert browser.value("document.querySelector('.paper > p:last-child math').getBoundingClientRect().width") > 390
+    assert browser.value("document.documentElement.scrollWidth") <= WIDTHS["phone"]
 
 
 @pytest.mark.needs("chromium")

@@ -177,3 +177,25 @@ def test_the_links_of_the_paper_arrive_at_its_numbers_in_the_supplement(
     named = set(re.findall(rb"\(symslr:(toy-\d)\)", (tmp_path / "supplement.pdf").read_bytes()))
     assert named == {name.encode() for name in numbers(known)}
     assert numbers(known)["toy-2"] == "S3.1"
+
+
+@pytest.mark.needs("pdflatex")
+def test_a_title_stays_whole_above_its_formula_wherever_the_page_ends(
+    tool: Callable[[str], str], tmp_path: Path
+) -> None:
+    """Half of a title of two lines stood at the foot of a page, the other half and the formula on the next one."""
+    title = "Mean key projection of the relevant token at infinite signal: a number times the noiseless Bayes risk"
+    results = [
+        rf"\newpage\noindent\rule{{1pt}}{{{height}pt}}\par"
+        rf"\symslrresult{{\label{{first:{height}}}{title}}}{{{height}}}{{checked\label{{last:{height}}}}}"
+        + "\n\\[x=1\\]"
+        for height in range(560, 690, 6)
+    ]
+    (tmp_path / "macros.tex").write_text(tex.MACROS)
+    (tmp_path / "paper.tex").write_text("\n".join([*tex.head("Titles", "", tex.PAPER), *results, r"\end{document}"]))
+    command = [tool("pdflatex"), "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, timeout=600)
+    found = re.findall(r"\\newlabel\{(first|last):(\d+)\}\{\{[^{}]*\}\{(\d+)\}", (tmp_path / "paper.aux").read_text())
+    pages = {(end, height): page for end, height, page in found}
+    assert len(pages) == 2 * len(results)
+    assert all(pages["first", height] == pages["last", height] for _, height in pages)
