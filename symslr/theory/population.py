@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import ClassVar, final, overload
 
-from sympy import Basic, Expr, Integer, S, Sum, sqrt
+from sympy import Add, Basic, Expr, Integer, S, Sum, sqrt
 from sympy.printing.latex import LatexPrinter
 
 from symslr.algebra.derivation import Derivation
@@ -13,7 +13,7 @@ from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import GaussianMoments, Linearity, Minimise, Unfold
 from symslr.algebra.tokens import unfolded
-from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, Minimum, Posterior
 from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
@@ -115,7 +115,7 @@ class PopulationRisk(Quantity):
             norm = over_length(SequenceExpectation(squares, law.unweighted()), length)
         risk = noise**2 + (mean(miss**2) - mean(miss) ** 2 + others) / norm
         if not normalised:
-            return closed_form(risk)
+            return _kept_whole(risk, activation.kernel)
         direct = noise**2 + 1 - mean(activation) ** 2 / norm
         return EqualForms(*((direct, risk) if law.is_selection else (risk, direct)))
 
@@ -194,6 +194,19 @@ def keeping_its_tail(kernel: Expr) -> Expr:
     Beside y = -5 nothing would be left of their digits where the mean of each term is taken.
     """
     return uncancelled(kernel, lambda y: 2 * NormalCdf(sqrt(2) * y))
+
+
+def _kept_whole(risk: Expr, kernel: Expr) -> Expr:
+    """``closed_form``; where that leaves means of other terms than powers, with means of a kernel that is a sum taken whole.
+
+    Terms that cancel, as in 1 - 1/(1 + exp(y)), leave nothing of the digits of means that are taken of each.
+    """
+    found = closed_form(risk)
+    if not isinstance(kernel, Add) or all(node.body.is_polynomial(*node.bound) for node in found.atoms(ScalarExpectation)):
+        return found
+    opened = {node: node.with_kernel(OpenKernel(x)) for node in risk.atoms(Activation)}
+    whole = closed_form(risk.xreplace(opened))
+    return whole.replace(OpenKernel, lambda argument: kernel.subs(x, argument))
 
 
 def matched_scale(activation: Activation, law: SequenceLaw) -> Expr | None:

@@ -45,7 +45,7 @@ ROUNDED = 1e-14
 UNKNOWN = 3.0
 """Relative to 1 + the size of a parameter: one that may lie so far off is said to be unknown, with the ends of where it may lie."""
 LONGEST_TAIL = 0.75
-"""The largest ratio of a fall of the risk, as parameters double, to the one before: 2^-p where it goes with the power -p of them."""
+"""The largest ratio of a fall of the risk, as parameters double, to the one before: 2^-p where it goes like their power -p."""
 SHARE = 1e-3
 """Of the error that a place is printed with, to which it is searched: what the risk still falls goes with its square."""
 DEGREE, NARROWER, POLYNOMIALS = 6, 10.0, 8
@@ -359,7 +359,7 @@ def _lowest(risk: Callable[[Any], float], starts: Sequence[Any]) -> list[Any]:
 
 
 def _far_biases(risks: Risk, parameters: Parameters) -> list[Any]:
-    """Where searches of one head with a free bias begin, too: at other parts of its kernel, whose log the scales move by order 1."""
+    """Where searches of one head with a free bias begin, too: at other parts of its kernel, whose log a scale moves by order 1."""
     if risks.is_random or parameters.heads > 1 or not parameters.has_bias or risks.attend.own:
         return []
     log = risks.attend.signed_log_kernel
