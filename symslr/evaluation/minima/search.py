@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
-from symslr.evaluation.minima.grid import POINTS, STARTS, beside, local_minima, scan
+from symslr.evaluation.minima.grid import POINTS, STARTS, beside, between, local_minima, scan
 from symslr.evaluation.minima.local import Least, bracketed, polished
 from symslr.evaluation.minima.objective import MEDIUM, Objective, all_looked_at, has_risen, unknown
 from symslr.evaluation.minima.outwards import (
@@ -259,8 +259,7 @@ def _taken(objective: Objective, found: Limit) -> Least:
 def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list[float] | Limit:
     """A place near the least value, or what the function falls to."""
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
-    count = 1 + CLOSER * (POINTS[1] - 1) if objective.is_elementwise else POINTS[1]
-    points = distinct(np.concatenate([scan(*interval, count), far_points(objective, *interval)]))
+    points = _points(objective, interval)
     values = _told_apart(rough, fine, points)
     all_looked_at(objective, [[x] for x in points], values)
     vanished = _vanished(rough, [interval])
@@ -305,6 +304,19 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         if mirrored - here <= FINE * abs(here):  # of an even function the positive place
             return [-lowest[0]]
     return lowest
+
+
+def _points(objective: Objective, interval: tuple[float, float]) -> Any:
+    """The places of a scan of a line, with others between two where a kernel turns."""
+    points = distinct(np.concatenate([scan(*interval, POINTS[1]), far_points(objective, *interval)]))
+    known = objective.turns(points) if objective.turns is not None else None
+    if known is None:
+        count = 1 + CLOSER * (POINTS[1] - 1) if objective.is_elementwise else POINTS[1]
+        return distinct(np.concatenate([scan(*interval, count), points]))
+    more = between(points, *known, is_elementwise=objective.is_elementwise)
+    if objective.is_even:
+        more = np.concatenate([-more[more > 0.0], more[more > 0.0]])
+    return distinct(np.concatenate([points, more]))
 
 
 def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
