@@ -30,6 +30,8 @@ ROUGH = 1e-4
 """Tolerance of the scan: it compares values that differ by more."""
 NEAR = 3.0 * REACHES[1]
 """Part of itself to which a place is found before Newton steps, which move by as much with their first differences."""
+PARTS = 16
+"""The part of the first bracket to which it is found at least: between close places of a scan a valley is narrower."""
 PARABOLAS = 8
 """Each gains half a digit or more from a step of the scan on, where a function is smooth."""
 BISECTIONS = 4
@@ -344,22 +346,22 @@ def _bottom(objective: Objective, points: Any, values: Any) -> tuple[float, floa
 
     By parabolas in their logarithms, until two of them agree: one alone may have its vertex beside the middle by chance.
     """
-    is_fine, before = np.zeros(3, dtype=bool), np.inf
+    is_fine, before, widest = np.zeros(3, dtype=bool), np.inf, float(points[2] - points[0]) / PARTS
     for _ in range(PARABOLAS):
-        vertex = _vertex(points, values)
-        if abs(vertex - points[1]) <= NEAR * abs(points[1]) + 1e-5 and not is_fine.all():
+        vertex, near = _vertex(points, values), min(NEAR * abs(points[1]) + 1e-5, widest)
+        if abs(vertex - points[1]) <= near and not is_fine.all():
             values = np.array(
                 [own if known else objective.number([x]) for x, own, known in zip(points, values, is_fine)]
             )
             is_fine, vertex = np.ones(3, dtype=bool), _vertex(points, values)
             if not values[1] <= min(values[0], values[2]):
                 break
-        if abs(vertex - before) <= NEAR * abs(vertex) + 1e-5:
+        if abs(vertex - before) <= near:
             return float(values[1]), float(vertex)
         before, place = vertex, vertex
-        if abs(vertex - points[1]) <= NEAR * abs(points[1]) / 2:  # apart, so that the next slope has digits
+        if abs(vertex - points[1]) <= near / 2:  # apart, so that the next slope has digits
             longer = points[2] if points[2] - points[1] > points[1] - points[0] else points[0]
-            place = points[1] + float(np.sign(longer - points[1])) * (NEAR * abs(points[1]) / 2 + 1e-6)
+            place = points[1] + float(np.sign(longer - points[1])) * near / 2
         new, value = np.searchsorted(points, place), objective.number([place])
         points, values, is_fine = (
             np.insert(points, new, place),
@@ -370,7 +372,7 @@ def _bottom(objective: Objective, points: Any, values: Any) -> tuple[float, floa
         points, values, is_fine = points[first : first + 3], values[first : first + 3], is_fine[first : first + 3]
     from scipy.optimize import minimize_scalar  # takes 0.2 s to load: where the parabolas do not settle
 
-    loose = {"xatol": NEAR * abs(points[1]) + 1e-5}
+    loose = {"xatol": min(NEAR * abs(points[1]) + 1e-5, widest)}
     one = minimize_scalar(
         lambda x: objective.number([x]), bounds=(points[0], points[2]), method="bounded", options=loose
     )
