@@ -34,6 +34,8 @@ DEPTH = 30.0
 INNERMOST, GRID = 1e-3, 4000
 """Part of the smallest scale of a scan down to which turns of a kernel are counted, and places on either side of 0 where it is
 looked at: a hundredth of a bump that is a tenth of its place wide."""
+ALIKE = 2.0
+"""Ratio of the sizes of two tokens up to which the larger one stands for both."""
 STEEPEST = 2.0
 """The power of x than which a kernel counts as no steeper, times the place of a token in units of its spread, which levels it."""
 
@@ -82,13 +84,14 @@ class Attended:
         """Places from the lowest to the highest of a scan over the scale a, and how much kernels have turned on the way to each.
 
         That is the variation of arsinh p, with p = d log|k| / d log|x| at x = a s, where s is the usual size of a token, or of the
-        relevant one. The risk of a power does not depend on the scale, and near k(x) with a strong signal it is some
-        p^2/nu + ...: valleys lie where p meets 0, or another slope, and each has its own share of that variation.
+        relevant one. The risk of a power is the same at every scale, and that of an element-wise kernel under a strong signal some
+        p^2/nu + (L - 1) E[k(a z)^2]/k(x)^2: its valleys lie where p meets 0, or another slope, and each has a share of the variation.
 
         Returns:
             None where a kernel has parameters without numbers.
         """
-        own = {s: numbers[s] for s in self._parameters | {s for law in self.relevant for s in law.free_symbols} if s in numbers}
+        named = self._parameters.union(*(law.free_symbols for law in self.relevant))
+        own = {s: numbers[s] for s in named if s in numbers}
         kernels = [kernel.subs(own) for kernel in self.kernels]
         if not kernels or any(kernel.free_symbols != {x} for kernel in kernels):
             return None
@@ -97,7 +100,9 @@ class Attended:
         sizes = np.geomspace(INNERMOST * np.min(reach), np.max(reach), GRID)
         places = np.concatenate([-sizes[::-1], [0.0], sizes])
         try:
-            turned = sum(_turned(kernel, *own, sizes) for kernel in kernels for own in {_size_and_spread(law) for law in laws})
+            tokens = sorted({_size_and_spread(law) for law in laws})
+            apart = [one for one, larger in zip(tokens, [*tokens[1:], (np.inf, 0.0)]) if larger[0] > ALIKE * one[0]]
+            turned = sum(_turned(kernel, *token, sizes) for kernel in kernels for token in apart)
         except (CannotEvaluate, ArithmeticError, TypeError, ValueError):
             return None
         return places, np.concatenate([[0.0], np.cumsum(turned)])

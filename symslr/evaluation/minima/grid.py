@@ -13,7 +13,7 @@ POINTS = {1: 10, 2: 9}
 TURN = {False: 1.7, True: 0.25}
 """How much kernels may turn between neighbours of a scan, and where nothing normalises them: values are integrals over one token
 there. The former leaves the places of usual kernels as they are."""
-MOST = {False: 20, True: 130}
+MOST = {False: 20, True: 100}
 """Places that a scan has between the usual ones at most."""
 STARTS = 3
 """Local minima of the scan that are looked at."""

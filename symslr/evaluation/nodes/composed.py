@@ -216,8 +216,8 @@ def _given(pair: Pair | Exception) -> Pair:
 class MinimumNode(Node):
     """The least value of ``body`` over real ``variables``; the error is of second order in the place.
 
-    A search goes as far out as what is ``attended`` to changes; ``limit`` is what the body tends to as its one variable goes to
-    plus or minus infinity, where that is known.
+    A search goes as far out as what is ``attended`` to changes, and looks closer where that turns if its one variable is the scale
+    of a key; ``limit`` is what the body tends to as that variable goes to plus or minus infinity, where that is known.
     """
 
     def __init__(
