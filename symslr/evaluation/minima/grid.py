@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def between(points: Any, places: Any, turned: Any, *, is_elementwise: bool) -> A
     own = np.cumsum(np.append(0.0, np.minimum(np.diff(turned), TURN[is_elementwise]))) + TINY * np.arange(len(turned))
     at = np.interp(points, places, own)
     step = max(TURN[is_elementwise], (at[-1] - at[0]) / MOST[is_elementwise])
-    inside = [np.linspace(*ends, int((ends[1] - ends[0]) / step) + 2)[1:-1] for ends in zip(at[:-1], at[1:])]
+    inside = [np.linspace(*ends, int((ends[1] - ends[0]) / step) + 2)[1:-1] for ends in pairwise(at)]
     return np.interp(np.concatenate(inside), own, places)
 
 
