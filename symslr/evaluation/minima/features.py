@@ -85,7 +85,7 @@ class Attended:
 
         That is the variation of arsinh p, with p = d log|k| / d log|x| at x = a s, where s is the usual size of a token, or of the
         relevant one. The risk of a power is the same at every scale, and that of an element-wise kernel under a strong signal some
-        p^2/nu + (L - 1) E[k(a z)^2]/k(x)^2: its valleys lie where p meets 0, or another slope, and each has a share of the variation.
+        p^2/nu + (L - 1) E[k(a z)^2]/k(x)^2: its valleys lie where p meets 0, or another slope, and each has a share of it.
 
         Returns:
             None where a kernel has parameters without numbers.
