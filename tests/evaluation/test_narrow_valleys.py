@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from sympy import Abs, Expr, cosh, exp, tanh
+from sympy import Abs, Expr, Rational, cosh, exp, log, tanh
 
 from symslr import Attention, SpikedSLR
 from symslr.evaluation import least_risk
+from symslr.evaluation.minima.features import Attended
+from symslr.evaluation.minima.grid import MOST, between, scan_points
+from symslr.evaluation.minima.objective import Objective
+from symslr.evaluation.minima.search import _bottom
 from symslr.model.symbols import x
+from symslr.theory import population_risk
 
 STEP = 0.002
 
 
-def truth(written: Callable[[Any], Any], length: int, strength: float) -> float:
-    """The least of 1 - M^2/Q over a grid of scales so close that no valley is missed, then by Brent's search.
-
-    Where the signal is strong the relevant token is seen from its own mean, and the scale in units of that.
-    """
+def risk_of(written: Callable[[Any], Any], length: int, strength: float) -> Callable[[float], float]:
+    """1 - M^2/Q at a scale, by sums over tokens; where the signal is strong the relevant token is seen from its own mean."""
     tokens = np.arange(-9.0, 9.0, STEP)
     mass = STEP * np.exp(-(tokens**2) / 2) / np.sqrt(2 * np.pi)
 
@@ -29,13 +31,26 @@ def truth(written: Callable[[Any], Any], length: int, strength: float) -> float:
         hit, own, other = (written(scale * (tokens + m)) for m in (strength**0.5, strength**0.5, 0.0))
         return float(1 - (mass @ hit) ** 2 / (mass @ own**2 + (length - 1) * (mass @ other**2)))
 
-    unit = 1 / max(1.0, strength**0.5 / 5)
+    return risk
+
+
+def truth(written: Callable[[Any], Any], length: int, strength: float) -> float:
+    """The least over a grid of scales so close that no valley is missed, then by Brent's search.
+
+    Where the signal is strong the scale is in units of the mean of the relevant token.
+    """
+    risk, unit = risk_of(written, length, strength), 1 / max(1.0, strength**0.5 / 5)
     scales = unit * np.concatenate([sign * np.geomspace(0.02, 12.0, 600) for sign in (-1, 1)])
     with np.errstate(all="ignore"):
         values = np.array([risk(scale) for scale in scales])
     best = scales[np.nanargmin(values)]
-    ends = tuple(sorted((best / 1.03, best * 1.03)))
-    return float(minimize_scalar(risk, bounds=ends, method="bounded", options={"xatol": 1e-10}).fun)
+    return least_between(risk, best / 1.03, best * 1.03)[0]
+
+
+def least_between(risk: Callable[[float], float], *ends: float) -> tuple[float, float]:
+    """The least value between two places, and where it lies, by Brent's search."""
+    found = minimize_scalar(risk, bounds=sorted(ends), method="bounded", options={"xatol": 1e-10})
+    return float(found.fun), float(found.x)
 
 
 @pytest.mark.parametrize(
@@ -61,3 +76,59 @@ def test_a_value_without_digits_that_may_be_lower_is_part_of_the_error() -> None
     lower = truth(lambda t: 2 / (1 + np.exp(16 - 4 * t)), 7, 3)
     assert abs(float(value) - lower) <= float(value.error) < 0.1
     assert places["a"].error == np.inf
+
+
+def test_a_bump_far_narrower_than_its_place() -> None:
+    """Regression: 1.944e-6 +- 3e-14 at a = 0.0023; the valley at 0.0020, where the bump meets the relevant token, lay between two
+    places of the scan."""
+    value, _ = least_risk(
+        SpikedSLR(nu=10**6, length=3, noise=0), Attention(x + 3 * exp(-50 * (x - 2) ** 2), normaliser=None), {}
+    )
+    risk = risk_of(lambda t: t + 3 * np.exp(-50 * (t - 2) ** 2), 3, 10**6)
+    lowest, _ = least_between(risk, 0.00199, 0.00202)
+    assert abs(float(value) - lowest) <= float(value.error) + 1e-6 * lowest
+
+
+def places_between(kernel: Expr, strength: int, normaliser: str | None) -> Any:
+    """The places of a scan over the scale between the usual ones."""
+    attended = Attended.of(
+        population_risk(SpikedSLR(nu=strength, length=3, noise=0), Attention(kernel, normaliser=normaliser))
+    )
+    points = scan_points(1)
+    turns = attended.turns({}, points)
+    assert turns is not None
+    return between(points, *turns, is_elementwise=normaliser is None)
+
+
+@pytest.mark.parametrize("normaliser", [None, "sum"])
+@pytest.mark.parametrize("place", [2, -7])
+def test_a_scan_looks_where_a_kernel_turns_at_the_relevant_token(normaliser: str | None, place: int) -> None:
+    """Regression: under a normaliser the least risk of such a kernel at L = 2, nu = 1000 was 0.202 +- 6e-13 for 0.0504."""
+    bump = exp(-50 * (x - place) ** 2)
+    found = places_between(tanh(x) + Rational(101, 100) + 3 * bump, 1000, normaliser)
+    assert np.sum(np.abs(found * 1000**0.5 - place) < 0.2) >= 2
+    assert len(found) <= MOST[normaliser is None]
+
+
+@pytest.mark.parametrize(
+    "kernel", [log(1 + exp(x)), exp(x), 1 / (1 + exp(-x)), 1 + x**4, cosh(x), 1 / (1 + x**2)], ids=str
+)
+@pytest.mark.parametrize("strength", [2, 100])
+def test_usual_kernels_need_no_more_values(kernel: Expr, strength: int) -> None:
+    assert len(places_between(kernel, strength, "sum")) == 0
+    assert len(places_between(kernel, strength, None)) < 50
+
+
+def test_the_bottom_of_a_valley_narrower_than_a_step_of_differences() -> None:
+    """Regression: two parabolas agreed to three parts in a thousand of the place, a tenth of the bracket off the bottom."""
+    risk = risk_of(lambda t: t + 3 / (200 * (t + 4.2) ** 2 + 1), 10, 10**5)
+
+    class Values:
+        """What a search calls."""
+
+        def number(self, place: Any) -> float:
+            return risk(float(place[0]) / 75)
+
+    points = np.array([-0.924775, -0.918506, -0.908611])
+    _, place = _bottom(cast(Objective, Values()), points, np.array([risk(own / 75) for own in points]))
+    assert abs(place / 75 - least_between(risk, *points[[0, 2]] / 75)[1]) < (points[2] - points[0]) / 75 / 16

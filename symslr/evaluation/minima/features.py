@@ -1,4 +1,4 @@
-"""How far out a kernel changes, and the scale from which on tokens meet that place."""
+"""How far out a kernel changes, the scale from which on tokens meet that place, and between which scales it turns at a token."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import FLOAT
+from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.scan import scan
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign
 from symslr.expression.folded import Activation
@@ -30,19 +31,28 @@ BESIDE = 0.01
 """How far beside such a place, in its logarithm, the signs are held against each other."""
 DEPTH = 30.0
 """Nats below the peak of a token's density up to which it is scanned."""
+INNERMOST, GRID = 1e-3, 4000
+"""Part of the smallest scale of a scan down to which turns of a kernel are counted, and places on either side of 0 where it is
+looked at: a hundredth of a bump that is a tenth of its place wide."""
+ALIKE = 2.0
+"""Ratio of the sizes of two tokens up to which the larger one stands for both."""
+STEEPEST = 2.0
+"""The power of x than which a kernel counts as no steeper, times the place of a token in units of its spread, which levels it."""
 
 
 @dataclass(frozen=True)
 class Attended:
     """What says from which scale on tokens reach all that a kernel does: the kernels in x, and the law of a token.
 
-    ``slopes`` are those of laws that select a token, as nu of max-SLR; ``is_elementwise`` where nothing normalises a kernel.
+    ``slopes`` are those of laws that select a token, as nu of max-SLR; ``is_elementwise`` where nothing normalises a kernel;
+    ``relevant`` are laws of the relevant token, where they have a density.
     """
 
     kernels: tuple[Expr, ...] = ()
     base: ScalarLaw = STANDARD_NORMAL
     slopes: tuple[Expr, ...] = ()
     is_elementwise: bool = False
+    relevant: tuple[ScalarLaw, ...] = ()
 
     @classmethod
     def of(cls, expr: Expr) -> Attended:
@@ -53,7 +63,8 @@ class Attended:
         slopes = dict.fromkeys(exponential_slope(law) for law in laws if law.is_selection)
         base = min((law.base for law in laws), key=str, default=STANDARD_NORMAL)
         alone = bool(nodes) and all(node.args[2] == 0 for node in nodes)
-        return cls(tuple(kernels), base, tuple(slope for slope in slopes if slope is not None), alone)
+        known = tuple(slope for slope in slopes if slope is not None)
+        return cls(tuple(kernels), base, known, alone, tuple(dict.fromkeys(map(_of_relevant, laws))))
 
     def selects(self, numbers: Mapping[Symbol, Any]) -> float:
         """The scale at which a steep kernel selects as sharply as the law does: a risk nearer by does not show its limit."""
@@ -69,6 +80,33 @@ class Attended:
         own = {s: numbers[s] for s in self._parameters if s in numbers}
         return _met(self, tuple(sorted(own.items(), key=str)))
 
+    def turns(self, numbers: Mapping[Symbol, Any], points: Any) -> tuple[Any, Any] | None:
+        """Places from the lowest to the highest of a scan over the scale a, and how much kernels have turned on the way to each.
+
+        That is the variation of arsinh p, with p = d log|k| / d log|x| at x = a s, where s is the usual size of a token, or of the
+        relevant one. The risk of a power is the same at every scale, and that of an element-wise kernel under a strong signal some
+        p^2/nu + (L - 1) E[k(a z)^2]/k(x)^2: its valleys lie where p meets 0, or another slope, and each has a share of it.
+
+        Returns:
+            None where a kernel has parameters without numbers.
+        """
+        named = self._parameters.union(*(law.free_symbols for law in self.relevant))
+        own = {s: numbers[s] for s in named if s in numbers}
+        kernels = [kernel.subs(own) for kernel in self.kernels]
+        if not kernels or any(kernel.free_symbols != {x} for kernel in kernels):
+            return None
+        laws = [law.func(*(part.subs(own) for part in law.args)) for law in (self.base, *self.relevant)]
+        reach = np.abs(points[points != 0.0])
+        sizes = np.geomspace(INNERMOST * np.min(reach), np.max(reach), GRID)
+        places = np.concatenate([-sizes[::-1], [0.0], sizes])
+        try:
+            tokens = sorted({_size_and_spread(law) for law in laws})
+            apart = [one for one, larger in zip(tokens, [*tokens[1:], (np.inf, 0.0)]) if larger[0] > ALIKE * one[0]]
+            turned = sum(_turned(kernel, *token, sizes) for kernel in kernels for token in apart)
+        except (CannotEvaluate, ArithmeticError, TypeError, ValueError):
+            return None
+        return places, np.concatenate([[0.0], np.cumsum(turned)])
+
     @property
     def _parameters(self) -> set[Symbol]:
         return {s for part in (*self.kernels, self.base) for s in part.free_symbols} - {x}
@@ -78,17 +116,40 @@ NOTHING = Attended()
 """Of an expression without attentions."""
 
 
+def _of_relevant(law: SequenceLaw) -> ScalarLaw:
+    """The law of the relevant token, up to a factor; that of any token where its weight depends on others."""
+    base = law.base
+    return base.func(base.density * (law.relevant_factor or 1), *base.support)
+
+
+def _turned(kernel: Expr, size: float, spread: float, sizes: Any) -> Any:
+    """How much a kernel turns at a s, between neighbouring scales a of either sign, 0 among them."""
+    sides, steepest = [], STEEPEST * size / spread
+    for side in (-1.0, 1.0):
+        with np.errstate(all="ignore"):
+            _, logs = signed_log(kernel, (x,))(side * size * sizes)
+            slopes = np.diff(np.broadcast_to(np.asarray(logs, dtype=float), sizes.shape)) / np.diff(np.log(sizes))
+        bent = np.arcsinh(np.clip(np.nan_to_num(slopes), -steepest, steepest))
+        sides.append(np.concatenate([[0.0], np.abs(np.diff(bent)), [0.0]]))
+    return np.concatenate([sides[0][::-1], sides[1]])
+
+
 @lru_cache(maxsize=512)
 def _met(attended: Attended, numbers: tuple[tuple[Symbol, Any], ...]) -> float:
     farthest = max((farthest_feature(kernel.subs(numbers)) for kernel in attended.kernels), default=0.0)
     return farthest / usual_size(attended.base.func(*(part.subs(numbers) for part in attended.base.args)))
 
 
-@lru_cache(maxsize=512)
 def usual_size(law: ScalarLaw) -> float:
     """|x| of a token: the place of the peak of its density, or half its width; 1 where parameters of it have no number."""
+    return _size_and_spread(law)[0]
+
+
+@lru_cache(maxsize=512)
+def _size_and_spread(law: ScalarLaw) -> tuple[float, float]:
+    """|x| of a token, and half the width of its density."""
     if law.free_symbols:
-        return 1.0
+        return 1.0, 1.0
     density = FLOAT.compile((x,), [expand_log(log(law.density), force=True)])
 
     def logarithm(place: Any) -> Any:
@@ -99,7 +160,9 @@ def usual_size(law: ScalarLaw) -> float:
         window = scan(logarithm, float(law.lower), float(law.upper), DEPTH)
     except CannotEvaluate:
         window = None
-    return 1.0 if window is None else max(abs(window.peak), window.width / 2.0)
+    if window is None:
+        return 1.0, 1.0
+    return max(abs(window.peak), window.width / 2.0), window.width / 2.0
 
 
 @lru_cache(maxsize=512)

@@ -72,12 +72,13 @@ def minimise(
     moving = tuple(variables) if isinstance(variables, Sequence) else ()
     if not moving or any(not isinstance(s, Symbol) for s in moving):
         raise ValueError(f"variables: found {variables!r}; expected symbols such as [a, c]")
-    needed, known = symbols_of(expr)
-    inputs = checked_inputs(needed - set(moving), known - set(moving), values or {})
+    needed, named = symbols_of(expr)
+    inputs = checked_inputs(needed - set(moving), named - set(moving), values or {})
     check_admitted(expr, inputs)
     check_means_exist(expr, inputs.given, moving)
     said = unheld(expr, {**one_point(inputs), **dict.fromkeys(moving, PLACE)})
-    node = MinimumNode(plan(expr), moving, Attended.of(expr), partial(_limit, expr, moving), _is_even(expr, moving))
+    known = Attended.of(expr), partial(_limit, expr, moving), _is_even(expr, moving), _is_along_scale(expr, moving)
+    node = MinimumNode(plan(expr), moving, *known)
     limits = dict(bounds or {})
     if inputs.arrays:
         return _along(node, inputs, tolerance_of(min(wanted, FLOAT_DIGITS)), limits, clock)

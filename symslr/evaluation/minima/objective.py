@@ -48,6 +48,7 @@ class Objective:
         limit: what the function tends to as its one variable goes to plus or minus infinity, where that is known.
         is_even: whether it has the same value at the negative of its one variable.
         is_elementwise: whether nothing normalises the kernel: then values cost little.
+        turns: how much kernels turn along a scan over the scale of a key, as of ``Attended.turns``.
     """
 
     node: Node
@@ -61,6 +62,7 @@ class Objective:
     limit: Callable[[int], Pair | None] | None = field(default=None, compare=False)
     is_even: bool = False
     is_elementwise: bool = False
+    turns: Callable[[Any], tuple[Any, Any] | None] | None = field(default=None, compare=False)
 
     @property
     def is_float(self) -> bool:
@@ -72,7 +74,7 @@ class Objective:
 
     def of(self, node: Node, variables: tuple[Symbol, ...]) -> Objective:
         """Another function, as of the same parameters in other axes; nothing is known of it."""
-        return replace(self, node=node, variables=variables, seen=[], refused={}, limit=None, is_even=False)
+        return replace(self, node=node, variables=variables, seen=[], refused={}, limit=None, is_even=False, turns=None)
 
     def pair(self, place: Any, get: Callable[[], Pair] | None = None) -> Pair:
         """(value, error) at a place; in float64 computed once, as searches come back to where values are dear.

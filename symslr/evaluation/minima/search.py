@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
-from symslr.evaluation.minima.grid import POINTS, STARTS, beside, local_minima, scan
+from symslr.evaluation.minima.grid import POINTS, STARTS, beside, between, local_minima, scan
 from symslr.evaluation.minima.local import Least, bracketed, polished
 from symslr.evaluation.minima.objective import MEDIUM, Objective, all_looked_at, has_risen, unknown
 from symslr.evaluation.minima.outwards import (
@@ -30,15 +30,17 @@ ROUGH = 1e-4
 """Tolerance of the scan: it compares values that differ by more."""
 NEAR = 3.0 * REACHES[1]
 """Part of itself to which a place is found before Newton steps, which move by as much with their first differences."""
+PARTS = 16
+"""The part of the first bracket to which it is found at least: between close places of a scan a valley is narrower."""
 PARABOLAS = 8
 """Each gains half a digit or more from a step of the scan on, where a function is smooth."""
 BISECTIONS = 4
 """Steps towards the end of the interval on which a function is finite."""
 VANISHED = 1e-300
 """Below this, float64 has lost a value that is not negative."""
-CLOSER = 8
-"""Times as many points of a scan where nothing normalises: of a kernel that is a bump at 5, as wide as 1, valleys are a fifth of
-their place wide, and two lay between neighbours. Values are integrals over one token there."""
+CLOSER = 4
+"""Times as many points of a scan where nothing normalises, besides those where a kernel turns: tokens of both kinds meet a bump at
+the same scales. Values are integrals over one token there."""
 RESCAN = 13
 """Points of a grid between two whole searches."""
 
@@ -259,8 +261,7 @@ def _taken(objective: Objective, found: Limit) -> Least:
 def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list[float] | Limit:
     """A place near the least value, or what the function falls to."""
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
-    count = 1 + CLOSER * (POINTS[1] - 1) if objective.is_elementwise else POINTS[1]
-    points = distinct(np.concatenate([scan(*interval, count), far_points(objective, *interval)]))
+    points = _points(objective, interval)
     values = _told_apart(rough, fine, points)
     all_looked_at(objective, [[x] for x in points], values)
     vanished = _vanished(rough, [interval])
@@ -307,6 +308,22 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     return lowest
 
 
+def _points(objective: Objective, interval: tuple[float, float]) -> Any:
+    """The places of a scan of a line, with others between two where a kernel turns; none beyond the last step at an open end."""
+    count = 1 + CLOSER * (POINTS[1] - 1) if objective.is_elementwise else POINTS[1]
+    points = distinct(np.concatenate([scan(*interval, count), far_points(objective, *interval)]))
+    known = objective.turns(points) if objective.turns is not None else None
+    if known is None:
+        return points
+    more = between(points, *known, is_elementwise=objective.is_elementwise)
+    low, high = (points[n] if np.isinf(end) else end for n, end in zip((1, -2), interval))
+    more = more[(low < more) & (more < high)]
+    if objective.is_even and low < 0.0 < high:
+        more = np.concatenate([-more[more > 0.0], more[more > 0.0]])
+    more = more[(low < more) & (more < high)]
+    return distinct(np.concatenate([points, more]))
+
+
 def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
     """The values at the points, finer ones where the errors of neighbours hide which is lower.
 
@@ -332,22 +349,22 @@ def _bottom(objective: Objective, points: Any, values: Any) -> tuple[float, floa
 
     By parabolas in their logarithms, until two of them agree: one alone may have its vertex beside the middle by chance.
     """
-    is_fine, before = np.zeros(3, dtype=bool), np.inf
+    is_fine, before, widest = np.zeros(3, dtype=bool), np.inf, float(points[2] - points[0]) / PARTS
     for _ in range(PARABOLAS):
-        vertex = _vertex(points, values)
-        if abs(vertex - points[1]) <= NEAR * abs(points[1]) + 1e-5 and not is_fine.all():
+        vertex, near = _vertex(points, values), min(NEAR * abs(points[1]) + 1e-5, widest)
+        if abs(vertex - points[1]) <= near and not is_fine.all():
             values = np.array(
                 [own if known else objective.number([x]) for x, own, known in zip(points, values, is_fine)]
             )
             is_fine, vertex = np.ones(3, dtype=bool), _vertex(points, values)
             if not values[1] <= min(values[0], values[2]):
                 break
-        if abs(vertex - before) <= NEAR * abs(vertex) + 1e-5:
+        if abs(vertex - before) <= near:
             return float(values[1]), float(vertex)
         before, place = vertex, vertex
-        if abs(vertex - points[1]) <= NEAR * abs(points[1]) / 2:  # apart, so that the next slope has digits
+        if abs(vertex - points[1]) <= near / 2:  # apart, so that the next slope has digits
             longer = points[2] if points[2] - points[1] > points[1] - points[0] else points[0]
-            place = points[1] + float(np.sign(longer - points[1])) * (NEAR * abs(points[1]) / 2 + 1e-6)
+            place = points[1] + float(np.sign(longer - points[1])) * near / 2
         new, value = np.searchsorted(points, place), objective.number([place])
         points, values, is_fine = (
             np.insert(points, new, place),
@@ -358,7 +375,7 @@ def _bottom(objective: Objective, points: Any, values: Any) -> tuple[float, floa
         points, values, is_fine = points[first : first + 3], values[first : first + 3], is_fine[first : first + 3]
     from scipy.optimize import minimize_scalar  # takes 0.2 s to load: where the parabolas do not settle
 
-    loose = {"xatol": NEAR * abs(points[1]) + 1e-5}
+    loose = {"xatol": min(NEAR * abs(points[1]) + 1e-5, widest)}
     one = minimize_scalar(
         lambda x: objective.number([x]), bounds=(points[0], points[2]), method="bounded", options=loose
     )

@@ -216,8 +216,8 @@ def _given(pair: Pair | Exception) -> Pair:
 class MinimumNode(Node):
     """The least value of ``body`` over real ``variables``; the error is of second order in the place.
 
-    A search goes as far out as what is ``attended`` to changes; ``limit`` is what the body tends to as its one variable goes to
-    plus or minus infinity, where that is known.
+    A search goes as far out as what is ``attended`` to changes, and looks closer where that turns if its one variable is the scale
+    of a key; ``limit`` is what the body tends to as that variable goes to plus or minus infinity, where that is known.
     """
 
     def __init__(
@@ -227,8 +227,10 @@ class MinimumNode(Node):
         attended: Attended = NOTHING,
         limit: Callable[[int], Node | None] | None = None,
         is_even: bool = False,
+        is_along_scale: bool = False,
     ) -> None:
         self.body, self.variables, self.attended, self.limit, self.is_even = body, variables, attended, limit, is_even
+        self.is_along_scale = is_along_scale
 
     def closed(self, kernel: Expr) -> MinimumNode:
         return MinimumNode(self.body.closed(kernel), self.variables, self.attended)
@@ -259,5 +261,7 @@ class MinimumNode(Node):
         objective = Objective(self.body, self.variables, context, scope, met=met, selects=selects)
         limit, alone = partial(self._limit, context, scope), self.attended.is_elementwise
         objective = replace(objective, limit=limit, is_even=self.is_even, is_elementwise=alone)
+        if self.is_along_scale:
+            objective = replace(objective, turns=partial(self.attended.turns, numbers))
         value, error, place = least(objective, intervals, continuation)
         return value, error, dict(zip(self.variables, place))
