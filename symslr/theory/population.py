@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import ClassVar, final, overload
 
-from sympy import Add, Basic, Expr, Integer, S, Sum, sqrt
+from sympy import Add, Basic, Expr, Integer, Mul, S, Sum, exp, sqrt
 from sympy.printing.latex import LatexPrinter
 
 from symslr.algebra.derivation import Derivation
@@ -99,10 +99,20 @@ class PopulationRisk(Quantity):
         where the risk is small; where sigma_eps is small itself, Delta^2 + 1 - E[sigma_eps]^2/E||sigma||^2 keeps the digits.
         That comes first under a selection law, of which E||sigma||^2 knows nothing: its tokens are iid.
         """
+        activation, *rest = self.args
+        if activation.args[2] == Integer(1):
+            return self._in_variances()
+        kernel = keeping_its_tail(activation.kernel)
+        forms = dict.fromkeys(
+            _kept_whole(PopulationRisk(activation.with_kernel(one), *rest)._in_variances(), one)
+            for one in (kernel, _without_factor(kernel))
+        )
+        return EqualForms(*forms) if len(forms) > 1 else next(iter(forms))
+
+    def _in_variances(self) -> Expr:
+        """``conditioned``, whose expectations are not carried further."""
         activation, law, noise, length = self.args
         normalised = activation.args[2] == Integer(1)
-        if not normalised:
-            activation = activation.with_kernel(keeping_its_tail(activation.kernel))
         miss = 1 - activation if normalised else activation
 
         def mean(body: Expr) -> Expr:
@@ -115,7 +125,7 @@ class PopulationRisk(Quantity):
             norm = over_length(SequenceExpectation(squares, law.unweighted()), length)
         risk = noise**2 + (mean(miss**2) - mean(miss) ** 2 + others) / norm
         if not normalised:
-            return _kept_whole(risk, activation.kernel)
+            return risk
         direct = noise**2 + 1 - mean(activation) ** 2 / norm
         return EqualForms(*((direct, risk) if law.is_selection else (risk, direct)))
 
@@ -196,13 +206,26 @@ def keeping_its_tail(kernel: Expr) -> Expr:
     return uncancelled(kernel, lambda y: 2 * NormalCdf(sqrt(2) * y))
 
 
+def _without_factor(kernel: Expr) -> Expr:
+    """A kernel without its constant factors, which the value vector takes up: exp(-10 (x - 5)^2) is 1e-109 beside x = 0."""
+    _, factors = kernel.as_independent(x, as_Add=False)
+    return Mul(*(_without_constant(factor) if isinstance(factor, exp) else factor for factor in Mul.make_args(factors)))
+
+
+def _without_constant(power: Expr) -> Expr:
+    _, slope = power.args[0].expand().as_independent(x, as_Add=True)
+    return exp(slope)
+
+
 def _kept_whole(risk: Expr, kernel: Expr) -> Expr:
     """``closed_form``; where that leaves means of other terms than powers, with means of a kernel that is a sum taken whole.
 
     Terms that cancel, as in 1 - 1/(1 + exp(y)), leave nothing of the digits of means that are taken of each.
     """
     found = closed_form(risk)
-    if not isinstance(kernel, Add) or all(node.body.is_polynomial(*node.bound) for node in found.atoms(ScalarExpectation)):
+    if not isinstance(kernel, Add) or all(
+        node.body.is_polynomial(*node.bound) for node in found.atoms(ScalarExpectation)
+    ):
         return found
     opened = {node: node.with_kernel(OpenKernel(x)) for node in risk.atoms(Activation)}
     whole = closed_form(risk.xreplace(opened))

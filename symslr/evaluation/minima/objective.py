@@ -162,7 +162,11 @@ def all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
     found = np.isfinite(values)
     for k in sorted(np.flatnonzero(~found), key=lambda k: max(map(abs, places[k]))):
         reason = objective.refused.get(tuple(map(float, places[k])))
-        if not isinstance(reason, TooDear) or has_risen(objective, places, values, int(k)):
+        if not isinstance(reason, TooDear):
+            if len(places[k]) == 1 and not found[k - 1 : k + 2].any() and found[:k].any() and found[k:].any():
+                raise unknown(objective, places[k], reason or "the formula leaves the numbers of float64")
+            continue
+        if has_risen(objective, places, values, int(k)):
             continue
         known = sorted({place[0] for place, own in zip(places, found) if own})
         raise unknown(objective, places[k], reason, *([known[1], known[-2]] if len(known) > 2 else ()))
