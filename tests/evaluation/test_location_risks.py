@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sympy import Abs, Expr, Rational, cos, exp, gamma, log, sin, sqrt
+from sympy import Abs, Expr, Max, Rational, cos, exp, gamma, log, sin, sqrt
 
 from symslr import Attention, LocationTask, SpikedSLR, evaluate, minimal_risk, softmax
 from symslr.evaluation.errors import CannotEvaluate
@@ -206,6 +206,24 @@ def test_a_bias_that_makes_a_sigmoid_an_exponential_is_found() -> None:
     value, _ = least_value(law, LocatedAttention(Attention(SIGMOID.kernel, normaliser=None), bias="free"))
     assert abs(float(value) - truth) < 1e-6
     assert truth < 0.663
+
+
+@pytest.mark.parametrize("kernel", [exp(-(x**2)), x * exp(-(x**2)), log(1 + exp(x))], ids=str)
+def test_what_a_kernel_is_far_out_is_found_with_how_far_the_risk_may_still_fall(kernel: Expr) -> None:
+    """Regression: 2/3 and 0.662847 with 13 digits, 0.66 +- 9e-3; as b grows exp(-(a x + b)^2) is exp(-2 a b x): the truth above."""
+    scales = np.linspace(0.2, 0.4, 200_001)
+    truth = np.min(1 - np.cosh(2 * scales) ** 2 * np.exp(-(scales**2)) / (np.cosh(4 * scales) + 2))
+    law = LocationTask(length=3, strength=4, noise=0, signal="1:1/2,-1:1/2")
+    value, _ = least_value(law, LocatedAttention(Attention(kernel, normaliser=None), bias="free"))
+    assert abs(float(value.value) - truth) <= float(value.error) + 1e-11
+    assert float(value.error) < 1e-4
+
+
+def test_no_bias_is_worse_than_a_constant_attention() -> None:
+    """Regression: 0.7082; at a = 0 and b = 1 a relu is constant, whose risk is 1 - 1/L."""
+    law = LocationTask(length=3, strength=4, noise=0, signal="1:1/2,-1:1/2")
+    value, _ = least_value(law, LocatedAttention(Attention(Max(x, 0), normaliser=None), bias="free"))
+    assert float(value) <= 2 / 3 + float(value.error) < 0.667
 
 
 def test_heads_with_values_of_their_own() -> None:

@@ -57,10 +57,16 @@ class Place:
 
 @dataclass(frozen=True)
 class Attend:
-    """An attention on the sequences of a setting."""
+    """An attention on the sequences of a setting.
+
+    Attributes:
+        attention, setting: these.
+        written: the attention as it is for all lengths, where a bias of this one is in its kernel.
+    """
 
     attention: LocatedAttention
     setting: Setting
+    written: LocatedAttention | None = None
 
     @classmethod
     def of(cls, attention: LocatedAttention, setting: Setting) -> Attend:
@@ -68,7 +74,7 @@ class Attend:
         bias = cls(attention, setting).bias
         if bias is None or np.ptp(bias) > SAME * np.max(np.abs(bias)):
             return cls(attention, setting)
-        return cls(replace(attention, bias=Rational(float(bias[0]))).with_constant_inside(), setting)
+        return cls(replace(attention, bias=Rational(float(bias[0]))).with_constant_inside(), setting, attention)
 
     @property
     def is_selection(self) -> bool:
@@ -217,10 +223,14 @@ class Attend:
             raise CannotEvaluate(f"attention {self.attention.name}: its mean square overflows in float64 at this scale")
         return sign * np.exp(logs)
 
+    @cached_property
+    def _as_written(self) -> Attend:
+        return self if self.written is None else Attend(self.written, self.setting)
+
     def _usual_log(self, place: Place) -> float:
-        """The largest log|kappa| at some keys of usual size; 0 where there is none."""
-        bias = place.bias if self.bias is None else place.bias + float(np.mean(self.bias))
-        _, logs = self.signed_log_kernel(np.outer(USUAL, np.linalg.norm(place.scales, axis=1)) + bias, *place.own)
+        """The largest log|kappa| at some keys of usual size, one for all lengths and positions; 0 where there is none."""
+        scores = np.outer(USUAL, np.linalg.norm(place.scales, axis=1)) + place.bias
+        _, logs = self._as_written.signed_log_kernel(scores, *place.own)
         finite = logs[np.isfinite(logs)]
         return float(np.max(finite)) if len(finite) else 0.0
 
