@@ -11,7 +11,6 @@ from scipy.special import log_ndtr
 from sympy import Expr, Integer, Rational, atan, erf, erfc, exp, log, pi, tanh
 
 from symslr import SpikedSLR, evaluate, population_risk
-from symslr.evaluation.errors import CannotEvaluate
 from symslr.model.attention import Attention
 from symslr.model.symbols import x
 
@@ -69,11 +68,9 @@ def test_a_factor_of_the_kernel_changes_nothing(size: Expr) -> None:
     """Float64 made 1 / 10^400 an exact zero and gave a risk of 0 +- 0, where it is 0.671."""
     plain = evaluate(population_risk(TASK, Attention(exp(x), None), 1), VALUES)
     risk = population_risk(TASK, Attention(size * exp(x), None), 1)
-    for backend in (None, "mpmath", "arb"):
+    for backend in (None, "numpy", "mpmath", "arb"):
         found = evaluate(risk, VALUES, backend=backend)
         assert abs(float(found) - float(plain)) <= float(found.error) + float(plain.error)
-    with pytest.raises(CannotEvaluate, match="beyond the range of float64"):
-        evaluate(risk, VALUES, backend="numpy")
 
 
 @pytest.mark.parametrize(
