@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-from sympy import Basic, Expr
-from sympy.core.function import AppliedUndef
 
 from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import LABELS, Derivation, Step
 from symslr.algebra.rule import Rule
+from symslr.cache.results import Cache
 from symslr.check.graph import Graph, graph, node_name
 from symslr.check.replay import citations, own_rules
 from symslr.check.report import CheckReport
 from symslr.export.abstract import Abstract
 from symslr.export.bibliography import REFERENCES, Reference, cited
-from symslr.export.breaking import Line, latex_lines
-from symslr.export.measure import width
-from symslr.export.printing import HousePrinter
+from symslr.export.breaking import Line
+from symslr.export.lines import Printed, printed
 from symslr.export.text import anchor, sentence
 from symslr.export.verdicts import STEP_WORDS, DerivationVerdict, Verdict, Word, verdicts
-from symslr.expression.folded import Activation
-from symslr.expression.open_functions import OpenKernel
-from symslr.model.open_function import OpenFunction
-from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
-from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import chi, l
-from symslr.model.symbols import m as index_m
 from symslr.validation.papers import Beside, Entry
 from symslr.validation.published import Judged, Statement, judge
 from symslr.validation.validate import Validation
-
-RELATIONS = {"=": "=", "~": r"\approx", "<=": r"\leq", ">=": r"\geq"}
-"""How the relation of a line to the one before it is printed."""
-
-LINE_WIDTH = 36.0
-"""Room for a formula in em: the report's text width less the indentation and the frame around a result."""
 
 CHECKED = (
     "Both sides of every step are evaluated at random admissible points by routes that share no code. A comparison is"
@@ -191,6 +174,7 @@ def content(
     statements: Sequence[Statement] = (),
     abstract: Abstract | None = None,
     command: str = "",
+    kept: Cache | None = None,
 ) -> Content:
     """What the report says about these derivations.
 
@@ -202,6 +186,7 @@ def content(
         statements: published ones, each with what these checks and validations say of it.
         abstract: what the report opens with.
         command: derives one of them anew; ``{}`` in it stands for the name.
+        kept: where printed formulas are found if they were printed before, and written if not.
 
     Raises:
         UnknownReference: when a rule, a derivation or a claim names a source without record.
@@ -216,7 +201,8 @@ def content(
     rules = _rules(derivations)
     found = verdicts(list(derivations), checks)
     rests = graph(derivations, checks)
-    sections = tuple(_section(*each, rules, rests, command) for each in zip(derivations, names, found, strict=True))
+    each = zip(derivations, names, found, (printed(item, kept) for item in derivations), strict=True)
+    sections = tuple(_section(*one, rules, rests, command) for one in each)
     listed = tuple(cited([*_sources(derivations), *(item.source for item in statements)], references))
     judged = tuple(judge(statements, checks, validations))
     return Content(
@@ -245,160 +231,54 @@ def _rule_entry(number: int, rule: Rule) -> RuleEntry:
 
 
 def _section(
-    item: Derivation, name: str, verdict: DerivationVerdict, rules: Mapping[str, RuleEntry], rests: Graph, command: str
+    item: Derivation,
+    name: str,
+    verdict: DerivationVerdict,
+    lines: Printed,
+    rules: Mapping[str, RuleEntry],
+    rests: Graph,
+    command: str,
 ) -> Section:
-    printer = HousePrinter()
-
-    def lines(expr: Expr, relation: str, symbol: str = item.symbol) -> tuple[Line, ...]:
-        lead = f"{symbol} {relation}" if symbol else ""
-        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, printer=printer))
-
-    relation = RELATIONS[item.relation]
-    told = _bare(printer.doprint(item.start)) == _bare(item.symbol)
-    title = item.title or item.name or "Untitled derivation"
-    # In the order of reading: the printer names token laws as it meets them.
-    here, start = tuple(_here(item, printer)), lines(item.start, "=", "" if told else item.symbol)
     steps = tuple(
-        StepEntry(
-            i + 1,
-            rules[step.rule.name],
-            sentence(step.note),
-            *_step_lines(step, printer),
-            verdict.steps[i],
-            _cited(step),
-        )
-        for i, step in enumerate(item.steps)
+        StepEntry(i + 1, rules[step.rule.name], sentence(step.note), *made, verdict.steps[i], _cited(step))
+        for i, (step, made) in enumerate(zip(item.steps, lines.steps, strict=True))
     )
-    result = lines(item.result, relation)
     return Section(
         name,
-        title,
+        item.title or item.name or "Untitled derivation",
         item.chapter,
         item.introduction,
-        here,
-        start,
+        lines.here,
+        lines.start,
         verdict.start,
         steps,
-        result,
-        result if item.symbol and item.steps else _equation(item, relation, printer),
+        lines.result,
+        lines.equation,
         tuple(
-            ClaimEntry(claim.source, claim.label, lines(claim.formula, relation), verdict.claims[i])
-            for i, claim in enumerate(item.claims)
+            ClaimEntry(claim.source, claim.label, formula, verdict.claims[i])
+            for i, (claim, formula) in enumerate(zip(item.claims, lines.claims, strict=True))
         ),
         item.sources,
         verdict.overall,
         tuple(dict.fromkeys(hypothesis.text for hypothesis in item.hypotheses)),
         own_rules(item),
-        _way(item, rests, printer),
+        _way(item, rests, lines),
         command.format(item.name),
     )
-
-
-def _equation(item: Derivation, relation: str, printer: HousePrinter) -> tuple[Line, ...]:
-    """What a derivation without a symbol proves: start and result; one without steps states its start."""
-
-    def lines(expr: Expr, lead: str) -> tuple[Line, ...]:
-        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, printer=printer))
-
-    if not item.steps:
-        return lines(item.start, f"{item.symbol} =" if item.symbol else "")
-    left = printer.doprint(item.start)
-    if width(left) <= LINE_WIDTH / 2:
-        return lines(item.result, f"{left} {relation}")
-    return (*lines(item.start, ""), *lines(item.result, relation))
 
 
 def _cited(step: Step) -> str:
     return anchor(step.rule.theorem.name) if isinstance(step.rule, Cite) and step.rule.theorem.name else ""
 
 
-def _way(item: Derivation, rests: Graph, printer: HousePrinter) -> Way:
-    """What stands between the definitions and a result, printed from the objects themselves."""
-    chains = [*citations(item), item]
-    quantities = {quantity.func: quantity for chain in chains for quantity in chain.quantities}.values()
-    shown = {
-        q: tuple(latex_lines(q.definition(), LINE_WIDTH, lead=f"{printer.doprint(q)} :=", printer=printer))
-        for q in quantities
-    }
+def _way(item: Derivation, rests: Graph, lines: Printed) -> Way:
+    """What stands between the definitions and a result."""
     weak = rests.weakest(node_name(item))
     word = Verdict(Word.UNCHECKED) if weak is None or weak.verdict is None else Verdict(STEP_WORDS[weak.verdict])
     return Way(
-        tuple(said for q, said in shown.items() if not q.postulate),
-        tuple((q.postulate, said) for q, said in shown.items() if q.postulate),
-        tuple(dict.fromkeys(node_name(chain) for chain in chains[:-1])),
+        tuple(formula for postulate, formula in lines.definitions if not postulate),
+        tuple((postulate, formula) for postulate, formula in lines.definitions if postulate),
+        tuple(dict.fromkeys(node_name(chain) for chain in citations(item))),
         word,
         "" if weak is None else weak.name,
     )
-
-
-def _step_lines(step: Step, printer: HousePrinter) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
-    """The formula that the step made, and the bound on what it left out."""
-    made = latex_lines(step.after, LINE_WIDTH, lead=RELATIONS[step.relation], printer=printer)
-    if step.remainder == 0:
-        return tuple(made), ()
-    return tuple(made), tuple(
-        latex_lines(step.remainder, LINE_WIDTH, lead=r"\left|\text{error}\right| \leq", printer=printer)
-    )
-
-
-def _bare(tex: str) -> str:
-    """LaTeX without what does not show, to see whether a symbol is the print of its own definition."""
-    return re.sub(r"\\left|\\right|[\s{}]", "", tex)
-
-
-# What the letters stand for in one derivation
-
-
-def _here(item: Derivation, printer: HousePrinter) -> Iterator[str]:
-    """Sentences that define the weights, activations and token laws that occur, printed from the objects themselves."""
-    expressions = [item.start, *(step.after for step in item.steps)]
-    said: dict[str, str] = {}
-    for law in _ordered(expressions, SequenceLaw):
-        if law.weight != 1 and (name := printer.weight_name(law)) not in said:
-            said[name] = _weight(law, name, printer)
-    yield from filter(None, said.values())
-    for kernel, normalised, offset, scale in dict.fromkeys(
-        node.args[1:5] for node in _ordered(expressions, Activation)
-    ):
-        yield _activation(kernel, bool(normalised), offset, scale, printer)
-    for scalar_law, name in printer.laws.items():
-        yield f"${name}(x) = {printer.doprint(scalar_law.density)}$ is a density on {_support(scalar_law, printer)}."
-
-
-def _ordered(expressions: Sequence[Basic], kind: type[Basic]) -> list:
-    """The nodes of a kind, each once, those of earlier expressions first."""
-    found: dict[Basic, None] = {}
-    for expr in expressions:
-        found.update(dict.fromkeys(sorted(expr.atoms(kind), key=str)))
-    return list(found)
-
-
-def _weight(law: SequenceLaw, name: str, printer: HousePrinter) -> str:
-    """What the weight is; empty where it is left open and the tokens are standard normal: the hypotheses speak of it."""
-    if isinstance(law.weight, OpenFunction) and law.weight.name == name and law.base == STANDARD_NORMAL:
-        return ""
-    tokens = "" if law.base == STANDARD_NORMAL else rf", $\chi_l \sim {printer.law_name(law.base)}$ before reweighting"
-    formula = rf"{name}(\epsilon,\chi) = {printer.doprint(law.weight)}"
-    return rf"$\mathbb{{E}}_{{{name}}}$ has the weight $\displaystyle {formula}${tokens}."
-
-
-def _activation(kernel: Expr, normalised: bool, offset: Expr, scale: Expr, printer: HousePrinter) -> str:
-    argument = printer.doprint(scale * chi[l])
-    above = rf"\kappa({argument})"
-    if normalised:
-        total = rf"\sum_{{m}} \kappa({printer.doprint(scale * chi[index_m])})"
-        below = total if offset == 0 else rf"{printer.doprint(offset)} + {total}"
-        formula = (
-            rf"\sigma_l = {above} \big/\allowbreak \bigl({below}\bigr)"
-            if offset != 0
-            else rf"\sigma_l = {above} \big/\allowbreak {below}"
-        )
-    else:
-        formula = rf"\sigma_l = {above}"
-    if isinstance(kernel, (AppliedUndef, OpenKernel)):
-        return rf"The attention is ${formula}$ with any kernel ${printer.function_name(kernel)}$."
-    return rf"The attention is ${formula}$ with $\kappa(x) = {printer.doprint(kernel)}$."
-
-
-def _support(law: ScalarLaw, printer: HousePrinter) -> str:
-    return f"$({printer.doprint(law.lower)},\\, {printer.doprint(law.upper)})$"

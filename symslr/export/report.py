@@ -94,13 +94,13 @@ def write_report(
         title: of the report.
         abstract: what the report opens with.
         command: derives one of the derivations anew; ``{}`` in it stands for the name.
-        kept: where tables of figures and PDFs are found if they were made before, and written if not.
+        kept: where printed formulas, tables of figures and PDFs are found if they were made before, and written if not.
         progress: called before each part and once at the end.
 
     Raises:
         ValueError: for a source without record, two derivations of one name, or a formula that cannot be set.
     """
-    said = content(derivations, checks, references, validations, published, abstract, command)
+    said = content(derivations, checks, references, validations, published, abstract, command, kept)
     figures = [results_figure(said.graph), *figures] if said.graph is not None and len(derivations) > 1 else figures
     total = len(figures) + 4
     progress(0, total, "printing the formulas")

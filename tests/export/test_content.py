@@ -6,6 +6,8 @@ import pytest
 from sympy import Expr, Function, exp
 
 from symslr.algebra.derivation import Derivation
+from symslr.cache.results import Cache
+from symslr.export import lines
 from symslr.export.content import content
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation
@@ -56,3 +58,13 @@ def test_a_kernel_that_is_left_open_is_any_kernel(kernel: Expr) -> None:
     said = _here(Derivation(SequenceExpectation(paid, SpikedSLR().law), name="kernel"))
     assert r"with any kernel $\kappa$" in said
     assert r"\kappa(x) =" not in said
+
+
+def test_formulas_that_are_kept_are_printed_once(toy: Derivation, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Cache()
+    first = content([toy], kept=kept)
+    assert first == content([toy])
+    monkeypatch.setattr(lines, "_printed", lambda item: pytest.fail(f"prints {item.name} again"))
+    assert content([toy], kept=kept) == first
+    with pytest.raises(pytest.fail.Exception, match="again"):
+        content([toy.named(symbol="q")], kept=kept)
