@@ -100,6 +100,7 @@ READ_THE_CHAINS = (
     "tests/check/test_replay.py::test_every_line",
     "tests/validation/test_published.py::test_the_houses",
     "tests/export/test_fragments.py",
+    "tests/export/test_read_back.py::test_every_line",
     "tests/figures/test_location_laws.py",
 )
 """Beginnings of the names of tests that read all of symslr's chains."""
