@@ -102,8 +102,9 @@ def test_lines_come_back_as_they_are_written(tmp_path: Path) -> None:
     with Cache(tmp_path / "kept.sqlite") as kept:
         kept.put("key", "held", held)
         found = kept.get("key")
+    assert isinstance(found, list)
     assert found == held
-    assert [node.args for node in found] == [node.args for node in held]  # type: ignore[attr-defined]
+    assert [node.args for node in found] == [node.args for node in held]
 
 
 def test_the_texts_of_symslrs_own_files_tell_what_they_make() -> None:

@@ -72,24 +72,26 @@ def number(expr: Expr) -> mpc:
     return FUNCTIONS["\\operatorname{erf}" if isinstance(expr, erf) else f"\\{expr.func}"](*parts)
 
 
-def assert_reads(expr: Expr, width: float) -> None:
+def assert_reads(expr: Expr, width: float) -> bool:
+    """Whether the tree has a value, which its print is then held against."""
     lines = latex_lines(expr, width, printer=HousePrinter())
     tex = " ".join(line.tex for line in lines)
     with workdps(40):
         try:
             meant = number(expr)
         except ArithmeticError:
-            return
-        if isfinite(meant) and abs(meant) < 1e30:
-            found = read(tex, letter)
-            assert abs(found - meant) <= 1e-9 * (abs(meant) + 1e-9), f"{expr} is printed as {tex}"
+            return False
+        if not (isfinite(meant) and abs(meant) < 1e30):
+            return False
+        found = read(tex, letter)
+        assert abs(found - meant) <= 1e-9 * (abs(meant) + 1e-9), f"{expr} is printed as {tex}"
+    return True
 
 
 @pytest.mark.parametrize("width", [400.0, 12.0, 5.0])
 def test_random_arithmetic_reads_as_it_is_meant(width: float) -> None:
     rng = random.Random(int(width))
-    for _ in range(400):
-        assert_reads(grown(rng, rng.randint(1, 4)), width)
+    assert sum(assert_reads(grown(rng, rng.randint(1, 4)), width) for _ in range(400)) > 300
 
 
 def test_a_held_negative_sum_has_its_brackets() -> None:
@@ -122,5 +124,4 @@ def test_every_line_of_every_derivation_reads_as_it_is_meant(width: float) -> No
         for line in (item.start, *(step.after for step in item.steps)):
             seen |= {bare(piece, {}) for piece in pieces(line)}
     assert len(seen) > 500
-    for piece in sorted(seen, key=str):
-        assert_reads(piece, width)
+    assert sum(assert_reads(piece, width) for piece in sorted(seen, key=str)) > 0.9 * len(seen)
