@@ -1,4 +1,4 @@
-"""How far out a kernel changes, the scale from which on tokens meet that place, and between which scales it turns at a token."""
+"""How far out a kernel changes, the scale from which on tokens meet that place, and where a scan over the scale looks closer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Poly, PolynomialError, Symbol, expand_log, log
+from sympy import Expr, Poly, PolynomialError, Symbol
 from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.minima.element_wise import GRID, INNERMOST, valleys, window_of
+from symslr.evaluation.minima.grid import between
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.numbers.logarithm import signed_log
-from symslr.evaluation.quadrature.scan import scan
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign
 from symslr.expression.folded import Activation
 from symslr.model.breakpoints import changes
@@ -29,11 +30,6 @@ FARTHEST = 1e12
 polynomials have no bound."""
 BESIDE = 0.01
 """How far beside such a place, in its logarithm, the signs are held against each other."""
-DEPTH = 30.0
-"""Nats below the peak of a token's density up to which it is scanned."""
-INNERMOST, GRID = 1e-3, 4000
-"""Part of the smallest scale of a scan down to which turns of a kernel are counted, and places on either side of 0 where it is
-looked at: a hundredth of a bump that is a tenth of its place wide."""
 ALIKE = 2.0
 """Ratio of the sizes of two tokens up to which the larger one stands for both."""
 STEEPEST = 2.0
@@ -45,7 +41,7 @@ class Attended:
     """What says from which scale on tokens reach all that a kernel does: the kernels in x, and the law of a token.
 
     ``slopes`` are those of laws that select a token, as nu of max-SLR; ``is_elementwise`` where nothing normalises a kernel;
-    ``relevant`` are laws of the relevant token, where they have a density.
+    ``relevant`` are laws of the relevant token, that of any token where it is selected; ``lengths`` are numbers of tokens.
     """
 
     kernels: tuple[Expr, ...] = ()
@@ -53,6 +49,7 @@ class Attended:
     slopes: tuple[Expr, ...] = ()
     is_elementwise: bool = False
     relevant: tuple[ScalarLaw, ...] = ()
+    lengths: tuple[Expr, ...] = ()
 
     @classmethod
     def of(cls, expr: Expr) -> Attended:
@@ -64,7 +61,8 @@ class Attended:
         base = min((law.base for law in laws), key=str, default=STANDARD_NORMAL)
         alone = bool(nodes) and all(node.args[2] == 0 for node in nodes)
         known = tuple(slope for slope in slopes if slope is not None)
-        return cls(tuple(kernels), base, known, alone, tuple(dict.fromkeys(map(_of_relevant, laws))))
+        relevant = tuple(dict.fromkeys(map(_of_relevant, laws)))
+        return cls(tuple(kernels), base, known, alone, relevant, tuple(dict.fromkeys(law.length for law in laws)))
 
     def selects(self, numbers: Mapping[Symbol, Any]) -> float:
         """The scale at which a steep kernel selects as sharply as the law does: a risk nearer by does not show its limit."""
@@ -80,32 +78,38 @@ class Attended:
         own = {s: numbers[s] for s in self._parameters if s in numbers}
         return _met(self, tuple(sorted(own.items(), key=str)))
 
-    def turns(self, numbers: Mapping[Symbol, Any], points: Any) -> tuple[Any, Any] | None:
-        """Places from the lowest to the highest of a scan over the scale a, and how much kernels have turned on the way to each.
+    def closer(self, numbers: Mapping[Symbol, Any], points: Any) -> list[float]:
+        """The places at which a scan over the scale a looks besides its own; none where a kernel has parameters without numbers.
 
-        That is the variation of arsinh p, with p = d log|k| / d log|x| at x = a s, where s is the usual size of a token, or of the
-        relevant one. The risk of a power is the same at every scale, and that of an element-wise kernel under a strong signal some
-        p^2/nu + (L - 1) E[k(a z)^2]/k(x)^2: its valleys lie where p meets 0, or another slope, and each has a share of it.
-
-        Returns:
-            None where a kernel has parameters without numbers.
+        Where nothing normalises a kernel they are those of ``valleys``. Else as many lie between two of the scan as keep what the
+        kernels turn on the way small: that is the variation of arsinh p, with p = d log|k| / d log|x| at x = a s, where s is the
+        usual size of a token, or of the relevant one. The risk of a power is the same at every scale.
         """
-        named = self._parameters.union(*(law.free_symbols for law in self.relevant))
-        own = {s: numbers[s] for s in named if s in numbers}
-        kernels = [kernel.subs(own) for kernel in self.kernels]
+        kernels = [_known(kernel, numbers) for kernel in self.kernels]
         if not kernels or any(kernel.free_symbols != {x} for kernel in kernels):
-            return None
-        laws = [law.func(*(part.subs(own) for part in law.args)) for law in (self.base, *self.relevant)]
+            return []
+        base, *relevant = (
+            law.func(*(_known(part, numbers) for part in law.args)) for law in (self.base, *self.relevant)
+        )
         reach = np.abs(points[points != 0.0])
-        sizes = np.geomspace(INNERMOST * np.min(reach), np.max(reach), GRID)
-        places = np.concatenate([-sizes[::-1], [0.0], sizes])
         try:
-            tokens = sorted({_size_and_spread(law) for law in laws})
+            if self.is_elementwise:
+                longest = max(
+                    (float(n) for n in (_known(n, numbers) for n in self.lengths) if n.is_number), default=2.0
+                )
+                own = [None if self.slopes else law for law in relevant]
+                ends = float(np.min(reach)), float(np.max(reach))
+                return [
+                    place for law in own for kernel in kernels for place in valleys(kernel, base, law, longest, ends)
+                ]
+            sizes = np.geomspace(INNERMOST * np.min(reach), np.max(reach), GRID)
+            tokens = sorted({_size_and_spread(law) for law in (base, *relevant)})
             apart = [one for one, larger in zip(tokens, [*tokens[1:], (np.inf, 0.0)]) if larger[0] > ALIKE * one[0]]
             turned = sum(_turned(kernel, *token, sizes) for kernel in kernels for token in apart)
         except (CannotEvaluate, ArithmeticError, TypeError, ValueError):
-            return None
-        return places, np.concatenate([[0.0], np.cumsum(turned)])
+            return []
+        places = np.concatenate([-sizes[::-1], [0.0], sizes])
+        return between(points, places, np.concatenate([[0.0], np.cumsum(turned)])).tolist()
 
     @property
     def _parameters(self) -> set[Symbol]:
@@ -114,6 +118,11 @@ class Attended:
 
 NOTHING = Attended()
 """Of an expression without attentions."""
+
+
+def _known(part: Expr, numbers: Mapping[Symbol, Any]) -> Expr:
+    """An expression with the numbers that are known."""
+    return part.subs({s: numbers[s] for s in part.free_symbols if s in numbers})
 
 
 def _of_relevant(law: SequenceLaw) -> ScalarLaw:
@@ -150,16 +159,7 @@ def _size_and_spread(law: ScalarLaw) -> tuple[float, float]:
     """|x| of a token, and half the width of its density."""
     if law.free_symbols:
         return 1.0, 1.0
-    density = FLOAT.compile((x,), [expand_log(log(law.density), force=True)])
-
-    def logarithm(place: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return np.broadcast_to(np.asarray(density(place)[0], dtype=float), np.shape(place))
-
-    try:
-        window = scan(logarithm, float(law.lower), float(law.upper), DEPTH)
-    except CannotEvaluate:
-        window = None
+    window = window_of(law)
     if window is None:
         return 1.0, 1.0
     return max(abs(window.peak), window.width / 2.0), window.width / 2.0

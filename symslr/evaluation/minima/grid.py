@@ -11,10 +11,9 @@ from symslr.evaluation.minima.outwards import SCALES
 
 POINTS = {1: 10, 2: 9}
 """Of the scan, on each side of 0: a minimum as wide as the smallest kernels have spans a factor of two, a step."""
-TURN = {False: 1.7, True: 0.25}
-"""How much kernels may turn between neighbours of a scan, and where nothing normalises them: values are integrals over one token
-there. The former leaves the places of usual kernels as they are."""
-MOST = {False: 20, True: 100}
+TURN = 1.7
+"""How much kernels may turn between neighbours of a scan: it leaves the places of usual kernels as they are."""
+MOST = 20
 """Places that a scan has between the usual ones at most."""
 STARTS = 3
 """Local minima of the scan that are looked at."""
@@ -31,16 +30,16 @@ def scan(low: float, high: float, count: int) -> Any:
     return points[(points >= low) & (points <= high)]
 
 
-def between(points: Any, places: Any, turned: Any, *, is_elementwise: bool) -> Any:
+def between(points: Any, places: Any, turned: Any) -> Any:
     """More places between those of a scan, as many as keep what kernels turn from each to the next one small.
 
     Args:
         points: of the scan, in increasing order.
         places, turned: how much kernels have turned on the way to each of closer places.
     """
-    own = np.cumsum(np.append(0.0, np.minimum(np.diff(turned), TURN[is_elementwise]))) + TINY * np.arange(len(turned))
+    own = np.cumsum(np.append(0.0, np.minimum(np.diff(turned), TURN))) + TINY * np.arange(len(turned))
     at = np.interp(points, places, own)
-    step = max(TURN[is_elementwise], (at[-1] - at[0]) / MOST[is_elementwise])
+    step = max(TURN, (at[-1] - at[0]) / MOST)
     inside = [np.linspace(*ends, int((ends[1] - ends[0]) / step) + 2)[1:-1] for ends in pairwise(at)]
     return np.interp(np.concatenate(inside), own, places)
 

@@ -57,7 +57,7 @@ def polished(objective: Objective, start: list[float], reach: float) -> Least:
     """
     number = objective.context.arithmetic.number
     place = np.array([number(x) for x in start])
-    scale = [max(abs(x), 0.1) for x in start]
+    scale = [max(abs(x), objective.smallest) for x in start]
     seen = objective.within(SECOND_DIFFERENCE) if len(start) > 1 else objective
     smallest = min(reach, 10.0 ** (float(mpmath.log10(seen.context.tolerance)) / 3))
     noise: Any = number(np.inf)
@@ -188,7 +188,7 @@ def bracketed(objective: Objective, start: float) -> Least:
     def at(place: Any) -> tuple[Any, Any, Any]:
         return (place, *objective.pair([place]))
 
-    middle, half = at(number(start)), number(REACH * max(abs(start), 0.1))
+    middle, half = at(number(start)), number(REACH * max(abs(start), objective.smallest))
     for _ in range(WIDENINGS):
         low, high = at(middle[0] - half), at(middle[0] + half)
         if min(low[1] + low[2], high[1] + high[2]) >= middle[1] - middle[2]:

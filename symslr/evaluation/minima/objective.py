@@ -47,8 +47,8 @@ class Objective:
         selects: that at which a kernel selects as sharply as the law does; 0 where the law does not select.
         limit: what the function tends to as its one variable goes to plus or minus infinity, where that is known.
         is_even: whether it has the same value at the negative of its one variable.
-        is_elementwise: whether nothing normalises the kernel: then values cost little.
-        turns: how much kernels turn along a scan over the scale of a key, as of ``Attended.turns``.
+        smallest: the size at least of a variable, in whose units steps are measured.
+        closer: the places at which a scan over the scale of a key looks besides its own, as of ``Attended.closer``.
     """
 
     node: Node
@@ -61,8 +61,8 @@ class Objective:
     selects: float = 0.0
     limit: Callable[[int], Pair | None] | None = field(default=None, compare=False)
     is_even: bool = False
-    is_elementwise: bool = False
-    turns: Callable[[Any], tuple[Any, Any] | None] | None = field(default=None, compare=False)
+    smallest: float = 0.1
+    closer: Callable[[Any], list[float]] | None = field(default=None, compare=False)
 
     @property
     def is_float(self) -> bool:
@@ -74,7 +74,9 @@ class Objective:
 
     def of(self, node: Node, variables: tuple[Symbol, ...]) -> Objective:
         """Another function, as of the same parameters in other axes; nothing is known of it."""
-        return replace(self, node=node, variables=variables, seen=[], refused={}, limit=None, is_even=False, turns=None)
+        return replace(
+            self, node=node, variables=variables, seen=[], refused={}, limit=None, is_even=False, closer=None
+        )
 
     def pair(self, place: Any, get: Callable[[], Pair] | None = None) -> Pair:
         """(value, error) at a place; in float64 computed once, as searches come back to where values are dear.

@@ -36,7 +36,7 @@ ENDING, SURE = 1e-5, 10.0
 NEARING, KEPT, SLACK = 0.25, 0.7, 0.005
 """How far from 1/1.75 the ratio of two may be, the part of that which the next one has at least where it lies above, and what its
 errors may hide: log(a)/a has 0.12, 0.10 and 0.09 from 14 to 75, exp(x) + x^2 at L = 2, nu = inf some 0.2."""
-FURTHEST, NEAREST = 1e6, 1e-6
+FURTHEST, NEAREST = 1e6, 1e-12
 """Scales up to which a scan goes to meet a feature of the kernel, and down to which it follows a fall towards 0."""
 
 

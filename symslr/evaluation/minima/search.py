@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
-from symslr.evaluation.minima.grid import POINTS, STARTS, beside, between, local_minima, scan
+from symslr.evaluation.minima.grid import POINTS, STARTS, beside, local_minima, scan
 from symslr.evaluation.minima.local import Least, bracketed, polished
 from symslr.evaluation.minima.objective import MEDIUM, Objective, all_looked_at, has_risen, unknown
 from symslr.evaluation.minima.outwards import (
@@ -38,9 +38,6 @@ BISECTIONS = 4
 """Steps towards the end of the interval on which a function is finite."""
 VANISHED = 1e-300
 """Below this, float64 has lost a value that is not negative."""
-CLOSER = 4
-"""Times as many points of a scan where nothing normalises, besides those where a kernel turns: tokens of both kinds meet a bump at
-the same scales. Values are integrals over one token there."""
 RESCAN = 13
 """Points of a grid between two whole searches."""
 
@@ -309,19 +306,13 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
 
 
 def _points(objective: Objective, interval: tuple[float, float]) -> Any:
-    """The places of a scan of a line, with others between two where a kernel turns; none beyond the last step at an open end."""
-    count = 1 + CLOSER * (POINTS[1] - 1) if objective.is_elementwise else POINTS[1]
-    points = distinct(np.concatenate([scan(*interval, count), far_points(objective, *interval)]))
-    known = objective.turns(points) if objective.turns is not None else None
-    if known is None:
-        return points
-    more = between(points, *known, is_elementwise=objective.is_elementwise)
+    """The places of a scan of a line, and closer ones; none of those beyond the last step at an open end."""
+    points = distinct(np.concatenate([scan(*interval, POINTS[1]), far_points(objective, *interval)]))
+    more = np.array(objective.closer(points) if objective.closer is not None else [])
     low, high = (points[n] if np.isinf(end) else end for n, end in zip((1, -2), interval))
-    more = more[(low < more) & (more < high)]
     if objective.is_even and low < 0.0 < high:
         more = np.concatenate([-more[more > 0.0], more[more > 0.0]])
-    more = more[(low < more) & (more < high)]
-    return distinct(np.concatenate([points, more]))
+    return distinct(np.concatenate([points, more[(low < more) & (more < high)]]))
 
 
 def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:

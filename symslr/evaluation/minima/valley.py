@@ -4,6 +4,8 @@ minimised away."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
@@ -23,8 +25,10 @@ POLISH = 1e-6
 """First step at high precision, from a place that float64 has to about so much."""
 FINE = 1e-12
 """Tolerance of values by which a place is found in float64: it has half as many digits."""
-SMALLEST, SHORTENINGS = 0.1, 12
-"""Size of a variable at least; a twentieth of it is the first step in the logarithm, made four times shorter so often at most."""
+NEAR_ZERO = 0.01
+"""Size of a place on a line, below which its own size is tried first: tanh(a x) + 10^-9 turns at a = 10^-9."""
+SHORTENINGS = 12
+"""A twentieth of its size is the first step of a variable in the logarithm, made four times shorter so often at most."""
 LOOKS, ACROSS, LONGEST = 16, 0.2, 2.0
 """At a basin in axes that are made its own, with steps of differences so long and Newton steps at most so long in units of them."""
 UNEVEN, ROUND = 4096.0, 4.0
@@ -60,6 +64,10 @@ def refined(objective: Objective, start: list[float]) -> Least:
     Raises:
         CannotEvaluate: where the function is flat, not smooth or has no minimum there.
     """
+    own = abs(start[0])
+    if len(start) == 1 and 0.0 < own < min(NEAR_ZERO, objective.smallest):
+        with suppress(CannotEvaluate):
+            return refined(replace(objective, smallest=own), start)
     first = REACHES[min(len(start), 2)]
     reaches = [first * times for times in LONGER]
     if not objective.is_float:
@@ -89,7 +97,7 @@ def _in_its_axes(objective: Objective, start: list[float]) -> Least:
         CannotEvaluate: where the function is not positive, or its basin does not end near the start.
     """
     fine, ones = objective.rough(FINE), [1.0] * len(start)
-    place, sizes = np.array(start), np.array([max(abs(x), SMALLEST) for x in start])
+    place, sizes = np.array(start), np.array([max(abs(x), objective.smallest) for x in start])
     axes = np.diag([_width(fine, place, unit) for unit in np.diag(sizes)] * sizes)
     for _ in range(LOOKS):
         view = _View(objective.node, objective.variables, place, axes, is_logarithm=True)

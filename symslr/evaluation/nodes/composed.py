@@ -259,9 +259,8 @@ class MinimumNode(Node):
         numbers = {s: float(p[0]) for s, p in scope.items() if isinstance(p, tuple)}
         met, selects = self.attended.met(numbers), self.attended.selects(numbers)
         objective = Objective(self.body, self.variables, context, scope, met=met, selects=selects)
-        limit, alone = partial(self._limit, context, scope), self.attended.is_elementwise
-        objective = replace(objective, limit=limit, is_even=self.is_even, is_elementwise=alone)
+        objective = replace(objective, limit=partial(self._limit, context, scope), is_even=self.is_even)
         if self.is_along_scale:
-            objective = replace(objective, turns=partial(self.attended.turns, numbers))
+            objective = replace(objective, closer=partial(self.attended.closer, numbers))
         value, error, place = least(objective, intervals, continuation)
         return value, error, dict(zip(self.variables, place))
