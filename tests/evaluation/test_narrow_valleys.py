@@ -199,3 +199,21 @@ def test_the_bottom_of_a_valley_narrower_than_a_step_of_differences() -> None:
     points = np.array([-0.924775, -0.918506, -0.908611])
     _, place = _bottom(cast(Objective, Values()), points, np.array([risk(own / 75) for own in points]))
     assert abs(place / 75 - least_between(risk, *points[[0, 2]] / 75)[1]) < (points[2] - points[0]) / 75 / 16
+
+
+def test_a_bottom_beside_0_under_a_normaliser() -> None:
+    """Regression: 0.2901 +- 2e-14 at a = 1.36; from 0.04 on the risk is that of x^2, and at 0 it is 1/2."""
+    value, places = least_risk(SpikedSLR(nu=3, length=2, noise=0), Attention(cosh(x) - 1 + Rational(1, 10**9)), {})
+    tokens = np.linspace(-8.5, 8.5, 681)
+    mass = np.exp(-(tokens**2) / 2)
+    both = np.outer(mass, mass) / mass.sum() ** 2
+
+    def risk(scale: float) -> float:
+        own = (scale**2 * (tokens + 3**0.5) ** 2 / 2 + 1e-9)[:, None]
+        other = (scale**2 * tokens**2 / 2 + 1e-9)[None, :]
+        weight = own / (own + other)
+        return float(1 - np.sum(both * weight) ** 2 / np.sum(both * (weight**2 + (1 - weight) ** 2)))
+
+    lowest, at = least_between(risk, 3e-5, 2e-4)
+    assert abs(float(value) - lowest) <= float(value.error) + 1e-8
+    assert abs(abs(float(places["a"])) / at - 1) < 1e-3
