@@ -194,11 +194,12 @@ def _integral(expr: Integral) -> Node:
     if conditioned_form is not None:
         node = LargestTokenNode(conditioned_form, ordered(body.free_symbols - set(variables)))
         return HoistedNode(node, constants) if constants else node
-    if len(expr.limits) > 1:
+    variable, low, high = expr.limits[-1]
+    if len(expr.limits) > 1:  # one integral after the other; SymPy would merge them into one again
         inner = Dummy("inner", real=True)
-        outer = Integral(inner, *expr.limits[1:])
-        return _line_of(outer, {inner: Integral(expr.function, expr.limits[0])})
-    variable, low, high = expr.limits[0]
+        children = {inner: build(Integral(expr.function, *expr.limits[:-1]))}
+        ends = (low.free_symbols | high.free_symbols) - {variable}
+        return IntegralNode(inner, variable, (low, high), ordered(ends), children)
     return _line(expr.function, variable, low, high)
 
 
@@ -238,17 +239,6 @@ def _of_one_token(term: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
     mean = ScalarExpectation(body * exp_(exponents[1]), inside.variable, inside.law)
     made = constant * exp_(exponents[0]) * mean
     return None if made.free_symbols & {*logs, *logs.values()} else made
-
-
-def _line_of(outer: Integral, inner: Mapping[Symbol, Expr]) -> Node:
-    """An iterated integral; SymPy would merge it into one with several limits."""
-    if len(outer.limits) > 1:
-        middle = Dummy("inner", real=True)
-        return _line_of(Integral(middle, *outer.limits[1:]), {middle: Integral(*inner.values(), outer.limits[0])})
-    ((symbol, body),) = inner.items()
-    variable, low, high = outer.limits[0]
-    free = {s for s in (low.free_symbols | high.free_symbols) if s != variable}
-    return IntegralNode(symbol, variable, (low, high), ordered(free), {symbol: build(body)})
 
 
 def _line(body: Expr, variable: Symbol, low: Expr, high: Expr) -> Node:
