@@ -40,8 +40,6 @@ class FormulaNode(Node):
         return FormulaNode(self.formula, children, [(family.closed(kernel), own) for family, own in self.shared])
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        if not self.children:
-            return in_numbers(self.formula, context.arithmetic, scope)
         if self.is_elementary:
             known = {symbol: node.evaluate(context, scope) for symbol, node in self.children.items()}
             return in_numbers(self.formula, context.arithmetic, {**scope, **known})
