@@ -11,7 +11,6 @@ from sympy import exp as exp_
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.reduction import reduce
-from symslr.algebra.rule import RuleRefused
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.form import laplace_form, together
 from symslr.evaluation.laplace.node import LaplaceNode
@@ -80,14 +79,14 @@ def _reduced_sequence(node: Expectation) -> Expr:
     """The reduction of a sequence expectation, or itself where no rule takes it."""
     try:
         return reduce(node)
-    except (RuleRefused, ValueError):
+    except ValueError:
         return node
 
 
 def _why_not(node: Expr) -> str:
     try:
         reduce(node)
-    except (RuleRefused, ValueError) as refusal:
+    except ValueError as refusal:
         return f"no reduction to one-token integrals: {refusal}"
     return "its reduction holds a sequence expectation again"
 

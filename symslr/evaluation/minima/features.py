@@ -103,7 +103,7 @@ class Attended:
             tokens = sorted({_size_and_spread(law) for law in laws})
             apart = [one for one, larger in zip(tokens, [*tokens[1:], (np.inf, 0.0)]) if larger[0] > ALIKE * one[0]]
             turned = sum(_turned(kernel, *token, sizes) for kernel in kernels for token in apart)
-        except (CannotEvaluate, ArithmeticError, TypeError, ValueError):
+        except (ArithmeticError, TypeError, ValueError):
             return None
         return places, np.concatenate([[0.0], np.cumsum(turned)])
 
@@ -198,5 +198,5 @@ def _zeros(equation: Expr) -> Iterable[complex]:
                 ]
             found += [complex(side * np.exp(v)) for v in zeros]
         return found
-    except (PolynomialError, CannotEvaluate, ArithmeticError, TypeError, ValueError):
+    except (PolynomialError, ArithmeticError, TypeError, ValueError):
         return []
