@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from typing import Any, final
@@ -254,17 +255,10 @@ class MinimumNode(Node):
         else:
             continuation = context.continuations.setdefault(self, Continuation())
         numbers = {s: float(p[0]) for s, p in scope.items() if isinstance(p, tuple)}
-        objective = Objective(
-            self.body,
-            self.variables,
-            context,
-            scope,
-            met=self.attended.met(numbers),
-            selects=self.attended.selects(numbers),
-            limit=partial(self._limit, context, scope),
-            is_even=self.is_even,
-            is_elementwise=self.attended.is_elementwise,
-            turns=partial(self.attended.turns, numbers) if self.is_along_scale else None,
-        )
+        met, selects = self.attended.met(numbers), self.attended.selects(numbers)
+        objective = Objective(self.body, self.variables, context, scope, met=met, selects=selects)
+        limit, alone = partial(self._limit, context, scope), self.attended.is_elementwise
+        turns = partial(self.attended.turns, numbers) if self.is_along_scale else None
+        objective = replace(objective, limit=limit, is_even=self.is_even, is_elementwise=alone, turns=turns)
         value, error, place = least(objective, intervals, continuation)
         return value, error, dict(zip(self.variables, place))
