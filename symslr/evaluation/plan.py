@@ -11,7 +11,6 @@ from sympy import exp as exp_
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.reduction import reduce
-from symslr.algebra.rule import RuleRefused
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.form import laplace_form, together
 from symslr.evaluation.laplace.node import LaplaceNode
@@ -80,14 +79,14 @@ def _reduced_sequence(node: Expectation) -> Expr:
     """The reduction of a sequence expectation, or itself where no rule takes it."""
     try:
         return reduce(node)
-    except (RuleRefused, ValueError):
+    except ValueError:
         return node
 
 
 def _why_not(node: Expr) -> str:
     try:
         reduce(node)
-    except (RuleRefused, ValueError) as refusal:
+    except ValueError as refusal:
         return f"no reduction to one-token integrals: {refusal}"
     return "its reduction holds a sequence expectation again"
 
@@ -194,11 +193,12 @@ def _integral(expr: Integral) -> Node:
     if conditioned_form is not None:
         node = LargestTokenNode(conditioned_form, ordered(body.free_symbols - set(variables)))
         return HoistedNode(node, constants) if constants else node
-    if len(expr.limits) > 1:
+    variable, low, high = expr.limits[-1]
+    if len(expr.limits) > 1:  # one integral after the other; SymPy would merge them into one again
         inner = Dummy("inner", real=True)
-        outer = Integral(inner, *expr.limits[1:])
-        return _line_of(outer, {inner: Integral(expr.function, expr.limits[0])})
-    variable, low, high = expr.limits[0]
+        children = {inner: build(Integral(expr.function, *expr.limits[:-1]))}
+        ends = (low.free_symbols | high.free_symbols) - {variable}
+        return IntegralNode(inner, variable, (low, high), ordered(ends), children)
     return _line(expr.function, variable, low, high)
 
 
@@ -238,17 +238,6 @@ def _of_one_token(term: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
     mean = ScalarExpectation(body * exp_(exponents[1]), inside.variable, inside.law)
     made = constant * exp_(exponents[0]) * mean
     return None if made.free_symbols & {*logs, *logs.values()} else made
-
-
-def _line_of(outer: Integral, inner: Mapping[Symbol, Expr]) -> Node:
-    """An iterated integral; SymPy would merge it into one with several limits."""
-    if len(outer.limits) > 1:
-        middle = Dummy("inner", real=True)
-        return _line_of(Integral(middle, *outer.limits[1:]), {middle: Integral(*inner.values(), outer.limits[0])})
-    ((symbol, body),) = inner.items()
-    variable, low, high = outer.limits[0]
-    free = {s for s in (low.free_symbols | high.free_symbols) if s != variable}
-    return IntegralNode(symbol, variable, (low, high), ordered(free), {symbol: build(body)})
 
 
 def _line(body: Expr, variable: Symbol, low: Expr, high: Expr) -> Node:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 
 import numpy as np
-from sympy import Expr, Float, Integer, Rational, S, erfc, oo
+from sympy import Expr, Float, Integer, Rational, S, atanh, erfc, oo
 
-from symslr.model.float64 import compiled, uncancelled
+from symslr.model.float64 import compiled, logs_of_one_more, uncancelled
 from symslr.model.form import check_parameters, check_weight
 from symslr.model.places import far_nodes
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
@@ -311,6 +311,7 @@ def _harmless(kernel: Expr, values: Mapping[Expr, float], place: float, around: 
     No token lies at a point, and tokens near 0 keep all their digits; those near another zero do not.
     """
     apart = uncancelled(kernel, lambda y: erfc(-y, evaluate=False))
+    apart = logs_of_one_more(apart, lambda u: 2 * atanh(u / (u + 2)))
     fixed = apart.subs({s: Rational(v) for s, v in values.items()})
 
     def at(point: Expr) -> Expr:

@@ -6,7 +6,23 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from sympy import Add, Expr, Function, Piecewise, Pow, Rational, Symbol, UnevaluatedExpr, erf, erfc, exp, lambdify, tanh
+from sympy import (
+    Add,
+    Expr,
+    Function,
+    Piecewise,
+    Pow,
+    Rational,
+    Symbol,
+    UnevaluatedExpr,
+    erf,
+    erfc,
+    exp,
+    lambdify,
+    log,
+    tanh,
+)
+from sympy.codegen.cfunctions import log1p
 
 LARGEST_EXACT = 2**53
 """float64 holds every integer up to it; NumPy's functions take no integer beyond 64 bits at all."""
@@ -18,12 +34,21 @@ DIGITS = 17
 def in_float64(expr: Expr) -> Expr:
     """The expression with long integers, fractions of them and powers of numbers as decimals: NumPy takes no others.
 
-    Sums that lose all their digits in a tail are written without one, as by ``uncancelled``.
+    Sums that lose all their digits in a tail are written without one, as by ``uncancelled``, and so is log(1 + e^x).
     """
     # a fraction that stands in a power of numbers goes with it
     decimals = {part: part.evalf(DIGITS) for part in expr.atoms(Rational, Pow) if _is_decimal(part)}
     # to the power of 10^9 SymPy would raise the factor by itself
-    return uncancelled(expr.xreplace(decimals) if decimals else expr, _complement, UnevaluatedExpr)
+    whole = uncancelled(expr.xreplace(decimals) if decimals else expr, _complement, UnevaluatedExpr)
+    return logs_of_one_more(whole, log1p)
+
+
+def logs_of_one_more(expr: Expr, written: Callable[[Expr], Expr]) -> Expr:
+    """``expr`` with log(1 + u) as ``written`` of u, where u is positive: in decimals 1 + e^(-100) is 1."""
+    return expr.replace(
+        lambda node: isinstance(node, log) and node.args[0].is_Add and (node.args[0] - 1).is_positive,
+        lambda node: written(node.args[0] - 1),
+    )
 
 
 def _is_decimal(part: Rational | Pow) -> bool:

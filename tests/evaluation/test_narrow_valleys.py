@@ -126,6 +126,33 @@ def test_a_valley_that_only_the_tail_of_the_relevant_token_meets(length: int) ->
     assert abs(float(places["a"]) / at - 1) < 1e-4
 
 
+@pytest.mark.parametrize(("length", "strength"), [(2, 4), (3, 4), (2, 9)])
+def test_a_valley_beyond_the_scan_below_what_is_level_before(length: int, strength: int) -> None:
+    """Regression: 1/3 at every small scale; from a = 16 on the risk falls by less than a hundredth, and ends below that."""
+    kernel = x + 20 * exp(-200 * (x - Rational(49, 10)) ** 2)
+    value, _ = least_risk(SpikedSLR(nu=strength, length=length, noise=0), Attention(kernel, normaliser=None), {})
+    assert float(value) + float(value.error) < length / (length + strength)
+    near, far = np.float64(strength) ** 0.5, 4.9
+
+    def mean(m: float, power: int, scale: float) -> float:
+        """E (scale y)^power 20 exp(-200 (scale y - 4.9)^2) and E (20 exp(..))^2, y normal about m: Gaussian integrals."""
+        c = 400.0 if power == 2 else 200.0
+        width = 1 + 2 * c * scale**2
+        height = np.exp(-c * (scale * m - far) ** 2 / width) / width**0.5
+        place = (scale * m + 2 * c * scale**2 * far) / width
+        return float((400.0, 20.0, 20.0)[(2, 0, 1).index(power)] * height * (place if power == 1 else 1.0))
+
+    def risk(scale: float) -> float:
+        hit = scale * near + mean(near, 0, scale)
+        own, other = (scale**2 * (1 + m**2) + 2 * mean(m, 1, scale) + mean(m, 2, scale) for m in (near, 0.0))
+        return float(1 - hit**2 / (own + (length - 1) * other))
+
+    scales = np.geomspace(16, 3000, 400)
+    best = scales[np.argmin([risk(scale) for scale in scales])]
+    lowest, _ = least_between(risk, best / 1.05, best * 1.05)
+    assert abs(float(value) - lowest) <= float(value.error) + 1e-12
+
+
 @pytest.mark.parametrize(
     ("kernel", "constant"),
     [(x / 50 + exp(-((x - Rational(23, 5)) ** 2)), float(exp(-(4.6**2))) * 50), (tanh(x) + Rational(1, 10**9), 1e-9)],

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sympy import Expr, Integer, Rational, erf, erfc, exp, log, tanh
 
+from symslr.model.admissible import check_kernel
 from symslr.model.float64 import compiled
 from symslr.model.symbols import x
 
@@ -37,3 +38,17 @@ def test_numbers_beyond_64_bits() -> None:
     np.testing.assert_allclose(
         compiled((x,), log(Integer(10) ** 300 + Integer(7) ** -200 * x))(np.array([1.0, 2.0])), 300 * np.log(10)
     )
+
+
+@pytest.mark.parametrize("steepness", [1, 5, 40])
+def test_softplus_keeps_its_tail(steepness: int) -> None:
+    """Regression: log(1 + e^(5 x - 10)) was refused, as 1 + e^(-100) is 1 in decimals."""
+    kernel = log(1 + exp(steepness * (x - 2)))
+    places = np.linspace(-12, 10, 45)
+    assert np.allclose(compiled((x,), kernel)(places), np.logaddexp(0.0, steepness * (places - 2)), rtol=1e-14, atol=0)
+    check_kernel(kernel, set(), normalised=True, may_vanish=False)
+
+
+def test_a_logarithm_that_vanishes_is_still_refused() -> None:
+    with pytest.raises(ValueError, match="vanishes at x = 1"):
+        check_kernel(log(1 + (x - 1) ** 2), set(), normalised=True, may_vanish=False)

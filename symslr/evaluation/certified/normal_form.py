@@ -160,17 +160,17 @@ def normal_forms(expr: Expr, ways: tuple[TokenTerms, ...]) -> dict[Expr, list[Mo
 
 def _normal_form(node: Expr, ways: tuple[TokenTerms, ...]) -> list[Monomial]:
     """By the first way of writing one-token expectations that serves; the refusal of the last where none does."""
-    for tokens in ways:
-        try:
-            if isinstance(node, ScalarExpectation):
-                return tokens(node, (Dummy("u"),))
-            variables = _laplace_variables(node)
-            of_all = Monomial(S.One, (S.Zero,) * len(variables), (S.Zero,) * len(variables))
-            return merged([of_all * term for term in laplace_terms(node.function, variables, tokens)])
-        except CannotEvaluate:
-            if tokens is ways[-1]:
-                raise
-    raise AssertionError("no way of writing one-token expectations was given")
+    tokens, *others = ways
+    try:
+        if isinstance(node, ScalarExpectation):
+            return tokens(node, (Dummy("u"),))
+        variables = _laplace_variables(node)
+        of_all = Monomial(S.One, (S.Zero,) * len(variables), (S.Zero,) * len(variables))
+        return merged([of_all * term for term in laplace_terms(node.function, variables, tokens)])
+    except CannotEvaluate:
+        if not others:
+            raise
+    return _normal_form(node, tuple(others))
 
 
 def _laplace_variables(expr: Expr) -> tuple[Expr, ...]:

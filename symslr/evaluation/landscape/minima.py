@@ -77,11 +77,6 @@ class LocalMinimum:
         return OrderParameters.of_vectors(self.point[:COORDINATES].reshape(2, 4))
 
     @property
-    def own(self) -> Array:
-        """The kernel's own parameters."""
-        return self.point[COORDINATES:]
-
-    @property
     def is_minimum(self) -> bool:
         """Stationary, with every curvature positive: strict in all directions."""
         return bool(self.gradient < STATIONARY and self.eigenvalues[0] > CURVED)

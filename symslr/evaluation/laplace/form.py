@@ -9,7 +9,7 @@ Integrals over the same variables with the same kernels stand in one form, so th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -91,6 +91,13 @@ class Term:
     coefficient: Expr
     exponent: Expr
     rest: Expr
+
+    @classmethod
+    def of(cls, product: Expr, logarithms: dict[Expr, Expr], moving: Iterable[Symbol]) -> Term:
+        """A product, powers of symbols in the exponent by their logarithms; what holds none of ``moving`` is the coefficient."""
+        parts, back = split(product, logarithms), {symbol: exp_(log) for symbol, log in logarithms.items()}
+        coefficient, rest = parts.rest.xreplace(back).as_independent(*moving, as_Add=False)
+        return cls(coefficient, parts.exponent.xreplace(back), rest)
 
     @property
     def size(self) -> Expr:
@@ -225,7 +232,9 @@ def laplace_form(integral: Integral) -> LaplaceForm | None:
     scaled = {node: m.mean if m.is_survival else exp_(m.scale) * m.mean for node, m in moments.items()}
     body = integral.function.xreplace(scaled)
     found = tuple(moments.values())
-    terms = tuple(_term(term, variables, logs, found) for term in Add.make_args(body))
+    known = dict(zip(variables, logs)) | {m.mean: m.log for m in found if m.is_survival}
+    inside = (*logs, *(s for m in found for s in (m.mean, m.log, m.scale)))
+    terms = tuple(Term.of(term * Mul(*variables), known, inside) for term in Add.make_args(body))
     kernels = tuple(dict.fromkeys(m.kernel for m in found))
     return LaplaceForm(logs, x, kernels, found, terms, (tuple(range(len(terms))),))
 
@@ -289,13 +298,3 @@ def _moment(node: Expr, variables: tuple[Symbol, ...]) -> Moment | None:
         gaussian(exponent, x),
         is_survival,
     )
-
-
-def _term(term: Expr, variables: tuple[Symbol, ...], logs: tuple[Symbol, ...], moments: tuple[Moment, ...]) -> Term:
-    known = dict(zip(variables, logs)) | {m.mean: m.log for m in moments if m.is_survival}
-    parts = split(term * Mul(*variables), known)
-    back = {u: exp_(v) for u, v in zip(variables, logs)} | {m.mean: exp_(m.log) for m in moments if m.is_survival}
-    exponent, rest = parts.exponent.xreplace(back), parts.rest.xreplace(back)
-    moving = (*logs, *(s for m in moments for s in (m.mean, m.log, m.scale)))
-    coefficient, rest = rest.as_independent(*moving, as_Add=False)
-    return Term(coefficient, exponent, rest)

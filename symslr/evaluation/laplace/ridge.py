@@ -134,12 +134,10 @@ class RidgeSums(FloatSums):
                 break
             low, high = min(low, own.low), max(high, own.high)
 
-    def _family(self, y: float) -> Family:
-        return Family(self.way.code, (*self.whole.p, y), -float(np.log(self.tolerance)))
-
     def _windows(self, low: float, high: float) -> tuple[list[Any], list[float]]:
         """The axes and their first steps; sets the tokens' window and cuts, and where the other variable lives."""
-        families = [self._family(y) for y in np.linspace(low, high, LAYOUTS).tolist()]
+        nats, looks = -float(np.log(self.tolerance)), np.linspace(low, high, LAYOUTS).tolist()
+        families = [Family(self.way.code, (*self.whole.p, y), nats) for y in looks]
         self.family = families[LAYOUTS // 2]
         self.steepest = max(self.way.rate(self.whole.p), float(abs(self.family.constants.exponentials[0][1])))
         own: list[Family] = []
@@ -159,7 +157,8 @@ class RidgeSums(FloatSums):
                 "one Laplace variable is integrated after another for token laws with light tails alone"
             )
         self.reach = min(low for low, _ in ends), max(high for _, high in ends)
-        self.cuts = [cut for cut in self._kinks() if self.reach[0] < cut < self.reach[1]]
+        kinks = kinks_between(self.way.whole.kinks[0], self.whole.p, *self.reach)  # of a kernel or a weight
+        self.cuts = [kink for kink in kinks if self.reach[0] < kink < self.reach[1]]
         self.width = self._width()
         middle, rate = self.way.bend(self.whole.p)
         if np.isinf(middle) and self.width is not None:
@@ -226,11 +225,6 @@ class RidgeSums(FloatSums):
     def _slope(self, x: Any) -> Any:
         """log kappa of the other variable."""
         return self.family.code.slopes(0, x, self.family.p)[0]
-
-    def _kinks(self) -> list[float]:
-        """Where a kernel or a weight is not smooth."""
-        own = self.way.whole
-        return kinks_between(own.kinks[0], self.whole.p, *self.reach) if own.form.kinks[0] else []
 
     def _width(self) -> float | None:
         """Of what another kernel than an exponential does: a large scale moves it all towards 0."""

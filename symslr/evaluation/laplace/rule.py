@@ -145,7 +145,7 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
         masses = arithmetic.masses(values)
         is_last = is_last or _is_below_floats(sums, masses, outer.steps)
         along = [_axis_errors(arithmetic, values, n, masses, smooth=sums.is_smooth(n)) for n in axes]
-        errors = [list(own) for own in zip(*along)] if along else [[] for _ in masses]
+        errors = [list(own) for own in zip(*along)]
         edges = [_edges(arithmetic, values, n, masses) for n in axes]
         if sums.doubt and arithmetic == FLOAT and (is_last or max(map(max, errors)) < tolerance):
             other = sums.table(coarse := sums.outer([h * DETUNED for h in outer.steps]), seen.inner).values[:, 0]
@@ -154,9 +154,7 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
             errors = [[e + sums.doubt * doubt for e in own] for own, doubt in zip(errors, doubts)]
         worst = [max(own[n] for own in errors) for n in axes]
         late = [n for n in axes if max(late for _, late in edges[n]) > tolerance]
-        if is_last:
-            break
-        if max(worst, default=0.0) < tolerance and (len(late) == 0 or widened == WIDENINGS):
+        if is_last or (max(worst) < tolerance and (not late or widened == WIDENINGS)):
             break
         steps = [h / _finer(e, tolerance) if e >= tolerance else h for h, e in zip(outer.steps, worst)]
         if late and widened < WIDENINGS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sympy import Add, Dummy, Expr, Integral, Mul, S, Symbol, Tuple, oo
+from sympy import Add, Dummy, Expr, Integral, S, Symbol, Tuple, oo
 from sympy import exp as exp_
 
 from symslr.evaluation.laplace.form import LOGS, Term, moving
@@ -111,8 +111,4 @@ def _running(node: Expr, u: Symbol, law: ScalarLaw, kappas: set[Expr]) -> Runnin
 def _term(term: Expr, u: Symbol, found: dict[Expr, Running]) -> Term:
     term = term.xreplace({node: running.mean for node, running in found.items()})
     known = {u: LOG_U} | {r.mean: r.log + r.scale for r in found.values()}
-    parts = split(term, known)
-    back = {u: exp_(LOG_U)} | {r.mean: exp_(r.log + r.scale) for r in found.values()}
-    moving = (LOG_U, x, *(symbol for r in found.values() for symbol in (r.log, r.scale)))
-    coefficient, rest = Mul(parts.rest.xreplace(back)).as_independent(*moving, as_Add=False)
-    return Term(coefficient, parts.exponent.xreplace(back), rest)
+    return Term.of(term, known, (LOG_U, x, *(symbol for r in found.values() for symbol in (r.log, r.scale))))

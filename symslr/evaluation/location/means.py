@@ -69,7 +69,7 @@ class Means:
 
 def by_two_rules(compute: Callable[[Rule], Any], method: str, rounding: float = 1e-15, factor: float = 1.0) -> Means:
     """What is computed by the fine and by the coarse rule, as a number or a row, with so many times more nodes of a key."""
-    rows = np.array([np.atleast_1d(compute(rule.finer(factor))) for rule in (FINE, COARSE)])
+    rows = np.array([np.atleast_1d(compute(replace(rule, key=rule.key / factor))) for rule in (FINE, COARSE)])
     return Means(rows, Kind.ESTIMATED, method, rounding)
 
 

@@ -12,7 +12,6 @@ from functools import lru_cache
 import numpy as np
 from sympy import Abs, Add, Expr, Heaviside, Integer, Max, Rational, S, Sum, expand
 
-from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.exponent import exponential
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.expression.expectation import SequenceExpectation
@@ -55,7 +54,7 @@ def growth(kernel: Expr, side: int) -> Growth | None:
             _, logs = signed_log(kernel, (x,))(side * places)
             first, second, third = (np.asarray(logs, dtype=float) + 0.0 * places).tolist()
             power = _told((3.0 * second - 2.0 * first - third) / np.log(2.0), TOLD)
-    except (CannotEvaluate, ArithmeticError, TypeError, ValueError):
+    except (ArithmeticError, TypeError, ValueError):
         return None
     if power is None:
         return None

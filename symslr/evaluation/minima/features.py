@@ -12,7 +12,6 @@ import numpy as np
 from sympy import Expr, Poly, PolynomialError, Symbol
 from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
-from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.element_wise import GRID, INNERMOST, valleys, window_of
 from symslr.evaluation.minima.grid import between
 from symslr.evaluation.numbers.arithmetic import FLOAT
@@ -106,7 +105,7 @@ class Attended:
             tokens = sorted({_size_and_spread(law) for law in (base, *relevant)})
             apart = [one for one, larger in zip(tokens, [*tokens[1:], (np.inf, 0.0)]) if larger[0] > ALIKE * one[0]]
             turned = sum(_turned(kernel, *token, sizes) for kernel in kernels for token in apart)
-        except (CannotEvaluate, ArithmeticError, TypeError, ValueError):
+        except (ArithmeticError, TypeError, ValueError):
             return []
         places = np.concatenate([-sizes[::-1], [0.0], sizes])
         return between(points, places, np.concatenate([[0.0], np.cumsum(turned)])).tolist()
@@ -198,5 +197,5 @@ def _zeros(equation: Expr) -> Iterable[complex]:
                 ]
             found += [complex(side * np.exp(v)) for v in zeros]
         return found
-    except (PolynomialError, CannotEvaluate, ArithmeticError, TypeError, ValueError):
+    except (PolynomialError, ArithmeticError, TypeError, ValueError):
         return []

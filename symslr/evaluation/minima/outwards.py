@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,8 @@ HALVED = 0.7
 """Ratio of the falls at two steps below which they follow 1/a, where it would be 1/1.75."""
 FLAT = 1e-2
 """A fall per step, relative, below which an end that is not the lowest is followed no further, nor any beyond the farthest step."""
+GOES_ON = 10.0
+"""Falls as large as the last one that may be left: from 13.5 to 16, places of a scan, 1/a falls by a sixth of what is left."""
 ENOUGH = 100.0
 """Error with which such a series is taken, in units of the tolerance; it is the error of the result."""
 POOR = 1e-2
@@ -60,7 +61,7 @@ def far_points(objective: Objective, low: float, high: float) -> Any:
         return np.array([])
     steps = np.arange(2, first + PAST + 1)
     sides = [side for side, end in ((-1.0, low), (1.0, high)) if np.isinf(end)]
-    points = np.concatenate([np.array([]), *(side * NEARER * OUTWARDS**steps for side in sides)])
+    points = np.outer(sides, NEARER * OUTWARDS**steps).ravel()
     return points[(points >= low) & (points <= high)]
 
 
@@ -119,7 +120,8 @@ def followed(objective: Objective, points: Any, values: Any, end: int, edge: flo
         return points, values, None
     if start == 0:
         points[end], values[end] = side * NEARER * OUTWARDS, near
-    for step in itertools.count(start + PAST + 1 if start else 2):
+    step = start + PAST + 1 if start else 2
+    while True:
         place, where = side * NEARER * OUTWARDS**step, 0 if end == 0 else len(points)
         value = sharp.number([place])
         if not np.isfinite(value):  # too dear to so many digits: whether the function rises is seen with fewer
@@ -130,7 +132,7 @@ def followed(objective: Objective, points: Any, values: Any, end: int, edge: flo
             values[end] = np.inf
         if beyond is not None or not _falls(values, end, edge) or (step > start + FARTHEST and _settles(values, end)):
             return points, values, beyond
-    raise AssertionError("a fall without end")
+        step += 1
 
 
 def _far(objective: Objective) -> Objective:
@@ -182,7 +184,7 @@ def _falls(values: Any, end: int, edge: float) -> bool:
     if np.isfinite(edge) or len(values) < 2:
         return False
     lower = values[1 if end == 0 else -2] - values[end]
-    return bool(lower > 0 and (values[end] <= np.min(values) or lower >= FLAT * abs(values[end])))
+    return bool(lower > 0 and (values[end] - np.min(values) <= GOES_ON * lower or lower >= FLAT * abs(values[end])))
 
 
 def all_reached(objective: Objective, intervals: list[tuple[float, float]], found: tuple[Any, Any, list[Pair]]) -> None:

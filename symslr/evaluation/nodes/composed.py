@@ -41,8 +41,6 @@ class FormulaNode(Node):
         return FormulaNode(self.formula, children, [(family.closed(kernel), own) for family, own in self.shared])
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        if not self.children:
-            return in_numbers(self.formula, context.arithmetic, scope)
         if self.is_elementary:
             known = {symbol: node.evaluate(context, scope) for symbol, node in self.children.items()}
             return in_numbers(self.formula, context.arithmetic, {**scope, **known})
@@ -259,8 +257,7 @@ class MinimumNode(Node):
         numbers = {s: float(p[0]) for s, p in scope.items() if isinstance(p, tuple)}
         met, selects = self.attended.met(numbers), self.attended.selects(numbers)
         objective = Objective(self.body, self.variables, context, scope, met=met, selects=selects)
-        objective = replace(objective, limit=partial(self._limit, context, scope), is_even=self.is_even)
-        if self.is_along_scale:
-            objective = replace(objective, closer=partial(self.attended.closer, numbers))
+        closer = partial(self.attended.closer, numbers) if self.is_along_scale else None
+        objective = replace(objective, limit=partial(self._limit, context, scope), is_even=self.is_even, closer=closer)
         value, error, place = least(objective, intervals, continuation)
         return value, error, dict(zip(self.variables, place))

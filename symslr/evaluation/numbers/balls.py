@@ -21,7 +21,7 @@ from sympy.printing.pycode import MpmathPrinter
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import ObjectArrays
 from symslr.evaluation.numbers.compiled import stable
-from symslr.evaluation.numbers.elementary import FUNCTIONS, ball, whole_power
+from symslr.evaluation.numbers.elementary import FUNCTIONS, whole_power
 
 
 class Balls(ObjectArrays):
@@ -40,8 +40,6 @@ class Balls(ObjectArrays):
         return arb.pi()
 
     def number(self, value: Any) -> Any:
-        if isinstance(value, Expr):
-            return ball(value)
         return from_mpf(value) if isinstance(value, mpmath.mpf) else arb(value)
 
     def middle(self, value: Any) -> Any:

@@ -12,7 +12,6 @@ import numpy as np
 import scipy
 from sympy import Expr, Symbol
 
-from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
 from symslr.evaluation.quadrature.mesh import ExpSinh, Line, Piece, Sinh, TanhSinh
 from symslr.evaluation.quadrature.scan import Window
@@ -149,7 +148,7 @@ def _polished(equation: Any, p: tuple[Any, ...], start: float, length: float, ar
             new = value(at)
             if abs(step) <= arithmetic.eps * abs(at):
                 break
-    except (CannotEvaluate, ArithmeticError, ValueError):
+    except (ArithmeticError, ValueError):
         return arithmetic.number(start)
     return at
 

@@ -96,17 +96,17 @@ class _Chain:
     def _pairs(self, logs: Any) -> tuple[float, float]:
         """E sum_{l, m} u omega_l omega_m (1 - rho'^|l-m|) e^{-u sum omega}, summed over u, and what is left beyond."""
         length, alike, rho = self.setting.length, self.setting.is_uniform, self.value_rho
-        terms, many = _terms(rho), alike and length - 2 > LONGEST_WALK
+        terms = _terms(rho)
         decay, pick = (np.sum(part, axis=1, keepdims=True) for part in self._weighted(1, logs))
         rows: Stretch = _entries(decay, pick)
         shared = _entries(*self._weighted(2, logs)) if alike and length > 2 else None
-        if many and shared is not None:
-            rows = joined(
-                terms, rows, repeated(terms, shared, length - 2, rho, np.matmul), (1, length - 2), rho, np.matmul
-            )
-        for place in range(2, 2 if many else length):
-            here = _entries(*self._weighted(place, logs)) if shared is None else shared
-            rows = joined(terms, rows, here, (place - 1, 1), rho, np.matmul, KEPT)
+        if shared is not None and length - 2 > LONGEST_WALK:
+            between = repeated(terms, shared, length - 2, rho, np.matmul)
+            rows = joined(terms, rows, between, (1, length - 2), rho, np.matmul)
+        else:
+            for place in range(2, length):
+                here = _entries(*self._weighted(place, logs)) if shared is None else shared
+                rows = joined(terms, rows, here, (place - 1, 1), rho, np.matmul, KEPT)
         decay, pick = (part[..., :1] for part in self._weighted(length, logs))
         last = joined(terms, rows, _entries(decay, pick), (length - 1, 1), rho, np.matmul, ["one", "norm"])
         both, one = (last[key][:, 0, 0] * np.exp(-logs) for key in (BOTH, ONE))

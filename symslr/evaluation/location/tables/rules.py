@@ -6,7 +6,7 @@ And the rule over a Laplace variable: sums of equal steps in log u, upwards unti
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,10 +43,6 @@ class Rule:
     load: float
     least: float
     panels: Panels
-
-    def finer(self, factor: float) -> Rule:
-        """The same with so many times more nodes of a key."""
-        return replace(self, key=self.key / factor)
 
 
 FINE, COARSE = Rule(1.0, 1.0, 1e-19, PANELS[0]), Rule(1.15, 1.15, 1e-19, PANELS[1])
