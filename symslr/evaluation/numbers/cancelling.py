@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from sympy import Add, Expr, Function, Integer, log
+from sympy import Add, Dummy, Expr, Function, Integer, Pow, log
 from sympy.core.function import AppliedUndef
 
 from symslr.model.float64 import uncancelled
@@ -36,9 +36,13 @@ _NUMBERS = count()
 
 @cache
 def may_cancel(expr: Expr) -> bool:
-    """Whether an expression is a sum, or the logarithm of one, whose terms may cancel far out; polynomials do at points alone."""
+    """Whether an expression is a sum, or the logarithm of one, whose terms may cancel far out; those of powers do at points alone."""
     total = expr.args[0] if isinstance(expr, log) else expr
-    if not isinstance(total, Add) or total.is_polynomial(*total.free_symbols) or total.has(AppliedUndef):
+    if not isinstance(total, Add) or total.has(AppliedUndef):
+        return False
+    powers = {power: Dummy() for power in total.atoms(Pow) if power.base.is_Symbol and power.exp.is_Rational}
+    plain = total.xreplace(powers)
+    if plain.is_polynomial(*plain.free_symbols):
         return False
     if not isinstance(expr, log) and (
         all(term.is_nonnegative for term in total.args) or all(term.is_nonpositive for term in total.args)
