@@ -188,7 +188,8 @@ def _peaks(self: Interpreter, part: Expr, variable: Basic, scope: Scope) -> set[
 
 def _zeros_anywhere(self: Interpreter, equation: Expr, variable: Basic, scope: Scope) -> set[Fraction]:
     """Sign changes as ``_zeros``; of what is linear, however far out."""
-    values = None if variable in _slope(equation, variable).free_symbols else _along(self, equation, variable, scope)
+    is_linear = equation.is_polynomial(variable) and variable not in _slope(equation, variable).free_symbols
+    values = _along(self, equation, variable, scope) if is_linear else None
     if values is None:
         return _zeros(self, equation, variable, scope)
     first, second = (float(value) for value in values(np.array([0.0, 1.0])))
