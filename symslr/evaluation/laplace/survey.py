@@ -347,6 +347,8 @@ def _needed(
             made = (Line(low, high, line.step),)
         elif all(isinstance(piece, TanhSinh) for piece in made):
             margin = BESIDE * (x[index[-1]] - x[index[0]])
-            made = _within(made, float(x[index[0]] - margin), float(x[index[-1]] + margin))
+            beside = x[max(index[0] - 1, 0)], x[min(index[-1] + 1, len(x) - 1)]  # where one node alone counts there is no margin
+            ends = min(beside[0], x[index[0]] - margin), max(beside[1], x[index[-1]] + margin)
+            made = _within(made, float(ends[0]), float(ends[1]))
         found.append(made)
     return found, cut_short, shares
