@@ -65,14 +65,18 @@ def refined(objective: Objective, start: list[float]) -> Least:
         CannotEvaluate: where the function is flat, not smooth or has no minimum there.
     """
     own = abs(start[0])
-    if len(start) == 1 and 0.0 < own < min(NEAR_ZERO, objective.smallest):
+    if objective.is_float and len(start) == 1 and 0.0 < own < min(NEAR_ZERO, objective.smallest):
         with suppress(CannotEvaluate):
-            return refined(replace(objective, smallest=own), start)
+            found = refined(replace(objective, smallest=own), start)
+            if found[2][0][1] < own / 2:  # else it is level there, and its bottom may be 0
+                return found
     first = REACHES[min(len(start), 2)]
     reaches = [first * times for times in LONGER]
     if not objective.is_float:
-        start = [float(x) for x, _ in refined(objective.rough(FINE), start)[2]]
-        reaches = [POLISH]
+        places = refined(objective.rough(FINE), start)[2]
+        start, reaches = [float(x) for x, _ in places], [POLISH]
+        if len(start) == 1 and places[0][1] < abs(start[0]) / 2 < NEAR_ZERO:
+            objective = replace(objective, smallest=min(abs(start[0]), objective.smallest))
     for n, reach in enumerate(reaches):
         try:
             return polished(objective, start, reach)
