@@ -127,8 +127,8 @@ def test_exponentials_whose_product_is_a_number_are_multiplied_as_one() -> None:
     """E e^(-600 (a x - 1)^2) is e^(-600) e^(+600 ...): no scale of the search had a value."""
     attention = Attention(exp(-600 * (x - 1) ** 2), normaliser=None)
     value, places = least_risk(SpikedSLR(nu=7, length=10, noise=0), attention, {})
-    scale, nodes = float(places["a"]), np.arange(-12.0, 16.0, 1e-4)
-    density = np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi) * 1e-4
+    scale, nodes = float(places["a"]), np.arange(-12.0, 16.0, 1 / 128)
+    density = np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi) / 128
     keys = [scale * (nodes + m) for m in (np.sqrt(7), 0.0)]
     relevant, other = (np.exp(600 * key * (2 - key)) for key in keys)  # 600 - 600 (key - 1)^2 without its rounding
     expected = 1 - (density @ relevant) ** 2 / (density @ relevant**2 + 9 * (density @ other**2))
