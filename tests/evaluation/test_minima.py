@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
+import mpmath
 import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import erfc
-from sympy import Abs, Max, Min, Rational, Symbol, exp, log, sin, sqrt
+from sympy import Abs, Expr, Max, Min, Rational, S, Symbol, cos, exp, log, pi, sin, sqrt
 
 from symslr.budget import processor_time
 from symslr.evaluation import evaluate, least_risk, minimise
@@ -264,3 +266,25 @@ def test_many_digits_of_what_is_only_approached_at_scale_zero_are_refused() -> N
     """There is no interval around such a place on which a proof could be looked for."""
     with pytest.raises(CannotEvaluate, match="only approached, as a goes to 0; ask for at most"):
         least_risk(SpikedSLR(noise=0), Attention(x / sqrt(1 + x**2), None), {"L": 100, "nu": 3}, 20)
+
+
+U, V = Symbol("u", real=True), Symbol("v", real=True)
+
+
+@pytest.mark.parametrize(
+    ("expr", "bottom", "digits"),
+    [
+        *itertools.product((1 + (U - 2) ** 4, 1 + (U - 2) ** 6), [{U: 2}], (None, 20)),
+        (1 + (U - 30) ** 4 / 10**4, {U: 30}, None),
+        *itertools.product([1 + Abs(U - 3) ** Rational(3, 2)], [{U: 3}], (None, 20)),
+        (1 + (U - 1) ** 2 + (V - 2) ** 4, {U: 1, V: 2}, None),
+        (2 + cos(U), {U: pi}, 20),
+    ],
+    ids=str,
+)
+def test_errors_where_a_bottom_is_flat_or_bent(expr: Expr, bottom: dict[Symbol, Expr], digits: int | None) -> None:
+    """Regression: 1 + 9.7e-14 +- 1.1e-16 at 1.99944 +- 7e-7 for (u - 2)^4: a step of Newton's goes but part of the way there."""
+    value, places = minimise(expr, list(bottom), {}, digits)
+    assert abs(value.value - 1) <= value.error < 1e-8
+    for symbol, place in bottom.items():
+        assert abs(places[symbol].value - mpmath.mpf(str(S(place).evalf(40)))) <= places[symbol].error

@@ -37,6 +37,8 @@ WIDENINGS = 4
 """Moves of the bracket by half its length: a search that begins a fifth of the place away still ends."""
 DOUBLINGS = 10
 """Of a bracket that is level, to find where the function rises: to fifty times the place."""
+CHANGED = 0.3
+"""Change of the least curvature between two steps, relative, from which on a function counts as flat or bent at its bottom."""
 SHRINKINGS = 300
 """Steps of golden section: each takes a fifth of a digit off the bracket, so sixty digits."""
 
@@ -61,6 +63,7 @@ def polished(objective: Objective, start: list[float], reach: float) -> Least:
     seen = objective.within(SECOND_DIFFERENCE) if len(start) > 1 else objective
     smallest = min(reach, 10.0 ** (float(mpmath.log10(seen.context.tolerance)) / 3))
     noise: Any = number(np.inf)
+    before, bent = np.nan, np.nan
     for _ in range(STEPS):
         step = [number(s) * number(reach) for s in scale]
         here = parabola(seen, place, step)
@@ -68,12 +71,17 @@ def polished(objective: Objective, start: list[float], reach: float) -> Least:
         place = place - shift
         moved = max(abs(float(d)) / s for d, s in zip(shift, scale))
         least, most = here.curvatures(scale)
+        before, bent = bent, least
         if moved > 3.0 or not least > 0 or (most > BENT * least and objective.is_float):
             break
         if moved > (3.0 if reach > smallest else 1.0) * reach:
             continue
         noise = min(noise, here.error)
         ratio, off = most / least, number(10) * (number(reach) ** 2 + number(moved) ** 2)
+        if abs(before - least) > CHANGED * least:  # as of (x - 2)^4: there a step goes but part of the way
+            if len(start) == 1 and objective.is_float:
+                break  # golden section tells more
+            off = number(10) * (number(reach) + number(moved))
         enough = float(
             mpmath.sqrt(mpmath.sqrt(here.error / (most * ratio)) / 20)
         )  # a quarter of the error is climbed then

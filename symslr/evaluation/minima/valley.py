@@ -180,7 +180,9 @@ def _along_the_valley(objective: Objective, start: list[float]) -> Least:
     except CannotEvaluate:
         here, there = line.pair([start[-1]]), line.pair([lowest])
         # Where errors alone shape the floor, its lowest place may lie anywhere.
-        return _level(floor, line, lowest if there[0] + there[1] < here[0] - here[1] else start[-1])
+        with suppress(CannotEvaluate):
+            return _level(floor, line, lowest if there[0] + there[1] < here[0] - here[1] else start[-1])
+        _, _, [(last, doubt)] = bracketed(line, lowest)
     if doubt > LEVEL[1]:
         return _level(floor, line, float(last))
     (value, error, across), *sides = (floor.least(line, last + side * doubt) for side in (0, -1, 1))
