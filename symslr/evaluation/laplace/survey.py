@@ -347,7 +347,10 @@ def _needed(
             made = (Line(low, high, line.step),)
         elif all(isinstance(piece, TanhSinh) for piece in made):
             margin = BESIDE * (x[index[-1]] - x[index[0]])
-            beside = x[max(index[0] - 1, 0)], x[min(index[-1] + 1, len(x) - 1)]  # where one node alone counts there is no margin
+            beside = (
+                x[max(index[0] - 1, 0)],
+                x[min(index[-1] + 1, len(x) - 1)],
+            )  # where one node alone counts there is no margin
             ends = min(beside[0], x[index[0]] - margin), max(beside[1], x[index[-1]] + margin)
             made = _within(made, float(ends[0]), float(ends[1]))
         found.append(made)

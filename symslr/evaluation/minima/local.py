@@ -78,10 +78,13 @@ def polished(objective: Objective, start: list[float], reach: float) -> Least:
             continue
         noise = min(noise, here.error)
         ratio, off = most / least, number(10) * (number(reach) ** 2 + number(moved) ** 2)
-        if abs(before - least) > CHANGED * least:  # as of (x - 2)^4: there a step goes but part of the way
+        is_beside_zero = (
+            len(start) == 1 and abs(place[0]) <= objective.smallest
+        )  # where the value at 0 is looked at, too
+        if abs(before - least) > CHANGED * least and not is_beside_zero:
             if len(start) == 1 and objective.is_float:
                 break  # golden section tells more
-            off = number(10) * (number(reach) + number(moved))
+            off = number(10) * (number(reach) + number(moved))  # as of (x - 2)^4: there a step goes but part of the way
         enough = float(
             mpmath.sqrt(mpmath.sqrt(here.error / (most * ratio)) / 20)
         )  # a quarter of the error is climbed then

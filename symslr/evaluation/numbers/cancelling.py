@@ -36,7 +36,7 @@ _NUMBERS = count()
 
 @cache
 def may_cancel(expr: Expr) -> bool:
-    """Whether an expression is a sum, or the logarithm of one, whose terms may cancel far out; those of powers do at points alone."""
+    """Whether an expression is a sum, or the logarithm of one, whose terms may cancel far out; powers do at points alone."""
     total = expr.args[0] if isinstance(expr, log) else expr
     if not isinstance(total, Add) or total.has(AppliedUndef):
         return False
