@@ -21,7 +21,7 @@ from symslr.evaluation.minima import search
 from symslr.evaluation.nodes.composed import FormulaNode
 from symslr.evaluation.nodes.node import Context, Pair
 from symslr.model.attention import Attention
-from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softplus
+from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax1, softplus
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import a, c, x
 from symslr.theory import bayes_risk, population_risk
@@ -219,6 +219,14 @@ def test_many_digits_of_a_least_risk_at_scale_zero() -> None:
     assert value.digits >= 16
     assert abs(value.value - 0.5) <= value.error
     assert abs(places["a"].value) <= places["a"].error
+
+
+@pytest.mark.parametrize("length", [2, 10])
+def test_a_risk_that_vanishes_nearby_is_not_asked_for_further_out(length: int) -> None:
+    """Regression: no answer in 30 s, as one value takes 10 s at a = 24; the posterior's own risk is below 1e-10000."""
+    with processor_time(10.0):
+        value, _ = least_risk(SpikedSLR(nu=10**5, length=length, noise=0), softmax1, {})
+    assert 0 <= value.value <= value.error < 1e-300
 
 
 def test_scales_past_all_that_a_kernel_does_may_be_dear() -> None:

@@ -38,6 +38,8 @@ BISECTIONS = 4
 """Steps towards the end of the interval on which a function is finite."""
 VANISHED = 1e-300
 """Below this, float64 has lost a value that is not negative."""
+NEARBY = SCALES[1] / 3.0
+"""Scales up to which values are looked at first: where one of them has vanished no other is asked for."""
 RESCAN = 13
 """Points of a grid between two whole searches."""
 
@@ -259,6 +261,10 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     """A place near the least value, or what the function falls to."""
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
     points = _points(objective, interval)
+    rough.all_known(points[np.abs(points) <= NEARBY][:, None])
+    vanished = _vanished(rough, [interval])
+    if vanished is not None:
+        return vanished  # before values further out, which are dear under so strong a signal
     values = _told_apart(rough, fine, points)
     all_looked_at(objective, [[x] for x in points], values)
     vanished = _vanished(rough, [interval])
