@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.optimize import minimize as scipy_minimize
-from sympy import Integer, oo, sqrt
+from sympy import Integer, Sum, exp, oo, sqrt
 
 from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
@@ -18,6 +18,7 @@ from symslr.evaluation.finite_sample.fields import (
     scored_fields,
     shifted_fields,
     value_fields,
+    weight_values,
 )
 from symslr.evaluation.finite_sample.fixed_point import SaddleMap, solve
 from symslr.evaluation.finite_sample.problem import INFORMED, UNINFORMED, ReplicaState, Training, numeric_problem, start
@@ -25,7 +26,8 @@ from symslr.evaluation.finite_sample.proximal import Samples, SampleTerms, dual_
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import laplace, normal
-from symslr.model.symbols import L, c, nu, x
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import L, c, chi, epsilon, l, nu, x
 from symslr.model.task import Task
 from symslr.theory import minimal_risk
 from symslr.theory.finite_sample import ProximalProblem
@@ -329,3 +331,14 @@ def test_a_kernel_beyond_float64_is_refused_in_one_line():
     attention = Attention((1 + x**4) * Integer(10) ** 200, name="large")
     with pytest.raises(CannotEvaluate, match="found no start from which the order parameters settle"):
         finite_sample(SpikedSLR(), attention, {"L": 2, "nu": 2, "Delta": 0}, alpha=4, ridge=(0.3, 0.3))
+
+
+def test_a_weight_may_sum_over_tokens_what_holds_the_relevant_one():
+    """Regression: the command ended in "name 'chi' is not defined"."""
+    near = Sum(exp(-((chi[l] - chi[epsilon]) ** 2)), (l, 1, L))
+    law, keys = (
+        SequenceLaw(near * exp(chi[epsilon]) + Sum(chi[l] ** 2, (l, 1, L)), L),
+        np.array([[0.1, 2.0], [-1.0, 0.5], [0.7, -0.2]]),
+    )
+    pairs = np.exp(-((keys[None] - keys[:, None]) ** 2)).sum(axis=1)
+    np.testing.assert_allclose(weight_values(law, 3, keys), pairs * np.exp(keys) + (keys**2).sum(axis=0), rtol=1e-14)

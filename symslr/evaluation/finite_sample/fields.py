@@ -222,8 +222,12 @@ def weight_values(law: SequenceLaw, length: int, keys: Array) -> Array:
     weight = law.weight.subs(law.length, length) if law.length.is_Symbol else law.weight
     totals = {}
     for item in weight.atoms(Sum):
-        summand = item.function.subs(chi[item.variables[0]], x)
-        value = np.broadcast_to(compile_float([x], [summand])(keys)[0], keys.shape).sum(axis=0)
+        summand = item.function.subs(chi[item.variables[0]], x).subs(chi[epsilon], own)
+        of_pairs = compile_float([x, own], [summand])
+        # a sum that holds the key of the relevant token has a value for every position of it
+        axis = keys[:, None] if own in summand.free_symbols else keys[:1, None]
+        shape = (len(axis), *keys.shape)
+        value = np.broadcast_to(of_pairs(keys[None], axis)[0], shape).sum(axis=1)
         totals[item] = (Dummy("total", real=True), value)
     body = weight.xreplace({item: symbol for item, (symbol, _) in totals.items()}).subs(chi[epsilon], own)
     function = compile_float([own, *(symbol for symbol, _ in totals.values())], [body])
