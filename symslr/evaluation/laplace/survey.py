@@ -326,6 +326,9 @@ def _needed(
     """The pieces cut to the tokens that count, or made longer where they end too early, whether any was, and the shares.
 
     A Gaussian weight e^{a x} p(x) peaks at tokens that e^{-u kappa} may forbid; those that are left lie beyond its window.
+
+    Raises:
+        CannotEvaluate: where no number in float64 lies between the ends of those that count.
     """
     size = np.max(logs, axis=0)
     found, cut_short, shares = [], False, []
@@ -348,5 +351,7 @@ def _needed(
         elif all(isinstance(piece, TanhSinh) for piece in made):
             margin = BESIDE * (x[index[-1]] - x[index[0]])
             made = _within(made, float(x[index[0]] - margin), float(x[index[-1]] + margin))
+            if not made:
+                raise CannotEvaluate("the tokens that count lie too near each other for float64")
         found.append(made)
     return found, cut_short, shares
