@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.optimize import minimize as scipy_minimize
-from sympy import Integer, oo, sqrt
+from sympy import Integer, Sum, exp, oo, sqrt
 
 from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
@@ -18,6 +18,7 @@ from symslr.evaluation.finite_sample.fields import (
     scored_fields,
     shifted_fields,
     value_fields,
+    weight_values,
 )
 from symslr.evaluation.finite_sample.fixed_point import SaddleMap, solve
 from symslr.evaluation.finite_sample.problem import INFORMED, UNINFORMED, ReplicaState, Training, numeric_problem, start
@@ -25,12 +26,19 @@ from symslr.evaluation.finite_sample.proximal import Samples, SampleTerms, dual_
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import laplace, normal
-from symslr.model.symbols import L, c, nu, x
+from symslr.model.symbols import L, c, chi, epsilon, l, nu, x
 from symslr.model.task import Task
 from symslr.theory import minimal_risk
 from symslr.theory.finite_sample import ProximalProblem
 
 SPIKED, MAX = SpikedSLR(length=3, noise=0), MaxSLR(length=3, noise=0)
+OWN_WEIGHTS = [
+    Task(weight, length=3, noise=0)
+    for weight in (
+        Sum(exp(-((chi[l] - chi[epsilon]) ** 2)), (l, 1, L)) / (1 + (L - 1) / sqrt(5)),
+        (1 + Sum(chi[l] ** 2, (l, 1, L)) + chi[epsilon] ** 2) / (L + 2),
+    )
+]
 
 
 def _samples(length, count, V_k, V_v, seed=7):
@@ -210,6 +218,7 @@ def test_two_samplers_of_one_task_agree():
         MaxSLR(oo, length=3, noise=0),
         Task.from_token_laws(normal(0, 4), length=3, noise=0),
         Task.from_token_laws(laplace(1), laplace(), length=3, noise=0),
+        *OWN_WEIGHTS,
     ],
 )
 def test_fields_have_the_moments_of_the_order_parameters(task):
@@ -329,3 +338,21 @@ def test_a_kernel_beyond_float64_is_refused_in_one_line():
     attention = Attention((1 + x**4) * Integer(10) ** 200, name="large")
     with pytest.raises(CannotEvaluate, match="found no start from which the order parameters settle"):
         finite_sample(SpikedSLR(), attention, {"L": 2, "nu": 2, "Delta": 0}, alpha=4, ridge=(0.3, 0.3))
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_own_weights_and_what_they_make_of_samples_are_those_of_the_definition(number):
+    """Regression: a sum that holds chi[eps] ended in a NameError."""
+    law = OWN_WEIGHTS[number].law.subs(L, 3)
+    keys = normal_points(2**12, key_dimensions(law, 3), 3)[:3]
+    near = np.exp(-((keys[:, None] - keys) ** 2)).sum(axis=1) / (1 + 2 / np.sqrt(5))
+    known = [near, (1 + (keys**2).sum(axis=0) + keys**2) / 5][number]
+    np.testing.assert_allclose(weight_values(law, 3, keys), known, rtol=1e-13)
+    sampler = key_sampler(law, 3, normal_points(2**12, key_dimensions(law, 3), 3))
+    hidden = sampler.fields(1.0, 1.0 + 1e-12).omega
+    total = known.sum(axis=0)
+    for power in (2, 4):  # of the relevant key, and of the others
+        drawn = [np.mean(sampler.weights * part**power) for part in hidden]
+        relevant = np.mean((known * keys**power).sum(axis=0)) / 3
+        others = (np.mean(total * (keys**power).sum(axis=0)) / 3 - relevant) / 2
+        np.testing.assert_allclose(drawn, np.array([relevant, others, others]) * 3 / np.mean(total), rtol=0.08)

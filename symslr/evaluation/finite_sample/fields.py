@@ -222,9 +222,9 @@ def weight_values(law: SequenceLaw, length: int, keys: Array) -> Array:
     weight = law.weight.subs(law.length, length) if law.length.is_Symbol else law.weight
     totals = {}
     for item in weight.atoms(Sum):
-        summand = item.function.subs(chi[item.variables[0]], x)
-        value = np.broadcast_to(compile_float([x], [summand])(keys)[0], keys.shape).sum(axis=0)
-        totals[item] = (Dummy("total", real=True), value)
+        summand = item.function.subs(chi[item.variables[0]], x).subs(chi[epsilon], own)
+        terms = compile_float([x, own], [summand])(keys[:, None], keys)[0]
+        totals[item] = (Dummy("total", real=True), np.broadcast_to(terms, (len(keys), *keys.shape)).sum(axis=0))
     body = weight.xreplace({item: symbol for item, (symbol, _) in totals.items()}).subs(chi[epsilon], own)
     function = compile_float([own, *(symbol for symbol, _ in totals.values())], [body])
     return np.broadcast_to(function(keys, *(value for _, value in totals.values()))[0], keys.shape)
