@@ -62,6 +62,7 @@ def _summed(parts: Any) -> Any:
     ("size", "prior", "support"),
     [
         (2, [1, 2, 3, 4], {1.0: 1.0}),
+        (2, [1, 2, 2, 3], {1.0: 1.0}),
         (3, [1, 1, 1, 1], {1.0: 0.5, -1.0: 0.5}),
         (3, [1, 1, 5, 5], {0.5: 0.25, 1.5: 0.75}),
     ],
@@ -147,3 +148,11 @@ def test_other_laws_have_other_routes() -> None:
     for law in ({}, {"location": "subset(7)"}, {"location": "subset(2)", "key_covariance": CHAIN}):
         assert compressed_means(Setting.of(task(7, 2, **law)), SECONDS) is None
     assert compressed_means(Setting.of(task(300, 2, location="subset(3)")), SECONDS) is None
+
+
+def test_many_tokens_of_a_kind_are_tried_from_a_pool() -> None:
+    setting = Setting.of(task(110, 4, location="subset(2)"))
+    found = _Groups(Coins.of(setting, FINE), 48, np.random.default_rng(1)).risk()
+    known = pairs_means(setting)
+    assert known is not None
+    assert found == pytest.approx(known.part().value, rel=1e-5)

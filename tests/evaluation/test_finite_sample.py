@@ -33,6 +33,13 @@ from symslr.theory import minimal_risk
 from symslr.theory.finite_sample import ProximalProblem
 
 SPIKED, MAX = SpikedSLR(length=3, noise=0), MaxSLR(length=3, noise=0)
+OWN_WEIGHTS = [
+    Task(weight, length=3, noise=0)
+    for weight in (
+        Sum(exp(-((chi[l] - chi[epsilon]) ** 2)), (l, 1, L)) / (1 + (L - 1) / sqrt(5)),
+        (1 + Sum(chi[l] ** 2, (l, 1, L)) + chi[epsilon] ** 2) / (L + 2),
+    )
+]
 
 
 def _samples(length, count, V_k, V_v, seed=7):
@@ -212,6 +219,7 @@ def test_two_samplers_of_one_task_agree():
         MaxSLR(oo, length=3, noise=0),
         Task.from_token_laws(normal(0, 4), length=3, noise=0),
         Task.from_token_laws(laplace(1), laplace(), length=3, noise=0),
+        *OWN_WEIGHTS,
     ],
 )
 def test_fields_have_the_moments_of_the_order_parameters(task):

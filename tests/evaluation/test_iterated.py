@@ -49,3 +49,12 @@ def test_a_step_where_hardly_a_largest_token_lies_is_seen() -> None:
     risk = population_risk(MaxSLR(length=length, noise=0), Attention(1 + tanh(x), None))
     found = evaluate(risk, {"nu": Rational(1632, 5), "a": Rational(117, 5)})
     assert abs(float(found.value) - (1 - mean**2 / square)) <= float(found.error) + 5e-13
+
+
+@pytest.mark.parametrize(("nu", "scale"), [(10, -30), (30, -50), (30, -200)])
+def test_a_kernel_that_falls_as_steeply_as_the_weight_rises(nu: int, scale: int) -> None:
+    """Regression: at the smallest y of nu = 30, scale -50 the tokens that count are one number in float64: no answer came."""
+    found = evaluate(population_risk(MaxSLR(nu=nu, length=2, noise=0), softmax1, scale), digits=6)
+    expected = risk_of_a_pair(lambda y: y, scale, nu, 0.0, 0.0)
+    assert found.error < 1e-9
+    assert abs(float(found) - expected) <= float(found.error) + 1e-12

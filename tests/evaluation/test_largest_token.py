@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb, ctx
+from mpmath import mpf, workprec
 from sympy import Abs, Max, Rational, oo, sign, sin, tanh
 
 from symslr import MaxSLR, SpikedSLR, bayes_risk, evaluate, population_risk, softmax
@@ -232,3 +234,29 @@ def test_kernels_with_kinks_at_infinite_nu(name: str, scale: float) -> None:
     found = evaluate(risk, {"L": 2, "a": Rational(scale)})
     assert abs(float(found) - (1 - mean**2 / norm)) <= float(found.error) + 1e-14
     assert float(found.error) < 1e-11
+
+
+def test_running_integrals_in_balls_against_panels_in_longer_floats() -> None:
+    """1 - E[s_1]^2/E[|s|^2] where token 1 is the largest of three: one Gauss-Legendre rule per axis in NumPy's long double."""
+    with ctx.workprec(200):
+        roots = [arb.legendre_p_root(100, k, weight=True) for k in range(100)]
+    t, w = (np.array([np.longdouble(part.mid().str(25, radius=False)) for part in own]) for own in zip(*roots))
+    reach = np.longdouble("9.8")
+
+    def below(high: Any) -> tuple[Any, Any]:
+        half = (high + reach)[..., None] / 2
+        place = -reach + half * (1 + t)
+        return place, half * w * np.exp(-(place**2) / 2)
+
+    top, mass = below(np.array(reach))
+    others, masses = below(top)
+    one, other = np.log1p(np.exp(top))[:, None, None], np.log1p(np.exp(others))
+    two, three = other[:, :, None], other[:, None, :]
+    whole = mass[:, None, None] * masses[:, :, None] * masses[:, None, :]
+    both = one + two + three
+    hit, norm = np.sum(whole * one / both), np.sum(whole * (one**2 + two**2 + three**2) / both**2)
+    expected = str(1 - hit**2 / norm / np.sum(whole))
+    found = evaluate(population_risk(MaxSLR(oo, noise=0), softplus), {"L": 3, "a": 1}, digits=16)
+    with workprec(100):
+        assert found.error < 1e-18
+        assert abs(found.value - mpf(expected)) <= found.error + mpf(2) ** -61

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import special
 from sympy import Abs, Integer, Rational
 
 from symslr import LocationTask, SpikedSLR, bayes_risk, evaluate, softmax
@@ -275,3 +276,23 @@ def test_the_irrelevant_positions_are_sought_where_they_are_fewer() -> None:
     assert abs(float(found.value) - known.value) < known.error + 1e-11
     assert found.digits >= 12
     assert bayes_value(task(3, 3, location="subset(3)")).value == 0
+
+
+def test_keys_of_any_covariance_agree_with_samples_of_the_definition() -> None:
+    law = task(45, 4, key_covariance=1 / (1 + Abs(i - j)))
+    setting = Setting.of(law)
+    found = refined(
+        partial(sampled, setting, lambda keys, mass: np.array([mass @ posterior(setting)(keys)[1]])),
+        lambda row: float(row[0]),
+        1e-3,
+        1.0,
+    ).part()
+    place, rng, count = np.arange(45), np.random.default_rng(7), 40_000
+    covariance = 1 / (1 + np.abs(place[:, None] - place))
+    inverse, hidden = np.linalg.inv(covariance), rng.integers(0, 45, count)
+    keys = rng.standard_normal((count, 45)) @ np.linalg.cholesky(covariance).T
+    keys[np.arange(count), hidden] += 2.0
+    p = special.softmax(2.0 * keys @ inverse - 2.0 * np.diag(inverse), axis=1)
+    left = 1 - np.sum(p**2, axis=1)
+    assert abs(found.value - np.mean(left)) < 4.5 * np.hypot(found.error, np.std(left) / np.sqrt(count))
+    assert found.error < 2e-3

@@ -15,7 +15,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy.special import expit, gamma, hyp1f1, log_ndtr
 from sympy import Abs, Expr, Heaviside, Integer, Max, Rational, erf, exp, log, sign, tanh
 
-from symslr import Attention, LocationTask
+from symslr import Attention, LocationTask, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import least_value, risk_value
 from symslr.evaluation.location.attend import Place
@@ -26,7 +26,7 @@ from symslr.evaluation.location.tables.tokens import PANELS
 from symslr.expression.value import Kind
 from symslr.model.location.attention import LocatedAttention
 from symslr.model.symbols import i, j, l, x
-from tests.evaluation.laws_of_location import CHAIN, EQUAL
+from tests.evaluation.laws_of_location import CHAIN, EQUAL, VECTORS, Brute, task
 
 LogKernel = Callable[[np.ndarray], np.ndarray]
 
@@ -310,3 +310,29 @@ def test_a_kernel_that_vanishes_at_the_scale_0_has_a_least_risk(law: dict[str, A
             least, places = least_value(task, attention)
             assert float(least) <= float(risk_value(task, attention, 1)) + 1e-14
             assert offset == 0 or float(places["a"]) != 0
+
+
+def test_two_heads_that_share_a_normaliser_see_both_directions() -> None:
+    """Beside the definition on a grid over all keys."""
+    law = task(2, 2, signal=VECTORS)
+    scales, weights = np.array([[1.1, -0.3], [0.2, 0.9]]), np.array([0.0, 0.4])
+    found = Risk.of(LocatedAttention(softmax, heads=2), law, 10).value(Place(scales, weights, 0.0, ()))
+
+    def attend(keys: np.ndarray) -> np.ndarray:
+        parts = np.exp(keys @ scales.T + weights).sum(axis=2)
+        return parts / parts.sum(axis=1, keepdims=True)
+
+    assert abs(found.value - Brute(law).least(attend)) < found.error + 1e-8
+
+
+def test_the_matched_bias_of_keys_that_share_a_correlation() -> None:
+    """Log odds of 1 in 3 less nu (C^-1)_ll/2, with (C^-1)_ll = 3/2; nothing normalises, so that two rules over one key are all."""
+    attention = LocatedAttention(Attention(1 / (1 + exp(-x)), normaliser=None), bias="matched")
+    found = risk_value(task(3, 2, key_covariance=EQUAL), attention, 1)
+    key = np.arange(-9, 9, 0.01)
+    mass = np.exp(-(key**2) / 2) * 0.01 / np.sqrt(2 * np.pi)
+    bias = np.log(1 / 2) - 3 / 2
+    hit, own, other = (
+        mass @ np.array([expit(key + np.sqrt(2) + bias) ** p for p in (1, 2)] + [expit(key + bias) ** 2]).T
+    )
+    assert abs(float(found) - (1 - hit**2 / (own + 2 * other))) < float(found.error) + 1e-13

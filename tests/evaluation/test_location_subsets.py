@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -16,7 +17,7 @@ from symslr.evaluation.location.samples.points import quadrature, sampled
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.subsets.coins import Coins
 from symslr.evaluation.location.subsets.controls import Controlled, Controls, subset_means
-from symslr.evaluation.location.subsets.pairs import pairs_means
+from symslr.evaluation.location.subsets.pairs import _power, pairs_means
 from symslr.evaluation.location.tables.rules import FINE
 from symslr.expression.value import Kind
 from tests.evaluation.laws_of_location import SIGNS, VECTORS, task
@@ -117,3 +118,29 @@ def test_other_laws_have_other_routes() -> None:
     means = bayes_means(Setting.of(task(300, 3, location="subset(3)")), 0.5)
     assert means.kind is Kind.STATISTICAL
     assert "control variates" in means.method
+
+
+def test_two_of_a_hundred_agree_with_samples_of_the_definition() -> None:
+    found = pairs_means(Setting.of(task(100, 4, location="subset(2)")))
+    assert found is not None
+    part = found.part()
+    rng, count = np.random.default_rng(3), 20_000
+    hidden = np.argsort(rng.random((count, 100)), axis=1)[:, :2]
+    keys = rng.standard_normal((count, 100))
+    np.put_along_axis(keys, hidden, np.take_along_axis(keys, hidden, axis=1) + 2.0, axis=1)
+    w = np.exp(2.0 * keys - 2.0)
+    whole = w.sum(axis=1, keepdims=True)
+    p = 2 * w * (whole - w) / (whole**2 - np.sum(w**2, axis=1, keepdims=True))
+    left = np.sum(p * (1 - p), axis=1) / 4
+    assert abs(part.value - np.mean(left)) < 4.5 * np.std(left) / np.sqrt(count)
+    assert part.error < 1e-10
+
+
+@pytest.mark.parametrize("exponent", [2, 5, 6, 7, 96])
+def test_a_power_of_a_series_is_the_product_written_out(exponent: int) -> None:
+    series = [Fraction(1), Fraction(1, 3), Fraction(2, 7), Fraction(0), Fraction(5, 2), Fraction(1, 9)]
+    known = [Fraction(1), *[Fraction(0)] * 5]
+    for _ in range(exponent):
+        known = [sum((known[k] * series[m - k] for k in range(m + 1)), Fraction(0)) for m in range(6)]
+    found = _power(np.array(series, dtype=float), exponent)
+    np.testing.assert_allclose(found, np.array(known, dtype=float), rtol=1e-14)

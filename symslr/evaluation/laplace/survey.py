@@ -326,6 +326,9 @@ def _needed(
     """The pieces cut to the tokens that count, or made longer where they end too early, whether any was, and the shares.
 
     A Gaussian weight e^{a x} p(x) peaks at tokens that e^{-u kappa} may forbid; those that are left lie beyond its window.
+
+    Raises:
+        CannotEvaluate: where no number in float64 lies between the ends of those that count.
     """
     size = np.max(logs, axis=0)
     found, cut_short, shares = [], False, []
