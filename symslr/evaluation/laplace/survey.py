@@ -349,12 +349,11 @@ def _needed(
             cut_short |= early or late
             made = (Line(low, high, line.step),)
         elif all(isinstance(piece, TanhSinh) for piece in made):
-            margin = BESIDE * (x[index[-1]] - x[index[0]])
-            beside = (
-                x[max(index[0] - 1, 0)],
-                x[min(index[-1] + 1, len(x) - 1)],
-            )  # where one node alone counts there is no margin
-            ends = min(beside[0], x[index[0]] - margin), max(beside[1], x[index[-1]] + margin)
-            made = _within(made, float(ends[0]), float(ends[1]))
+            margin = BESIDE * (x[index[-1]] - x[index[0]])  # none where one node alone counts
+            low = min(x[max(index[0] - 1, 0)], x[index[0]] - margin)
+            high = max(x[min(index[-1] + 1, len(x) - 1)], x[index[-1]] + margin)
+            made = _within(made, float(low), float(high))
+            if not made:
+                raise CannotEvaluate("the tokens that count lie too near each other for float64")
         found.append(made)
     return found, cut_short, shares
