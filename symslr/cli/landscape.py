@@ -77,7 +77,7 @@ def _landscape(task: TaskRequest, attention: AttentionRequest, at: dict[str, flo
             verdict = "strict minimum" if item["minimum"] else "no strict minimum"
             ended = "" if item["kind"] == sought else f", where the search for a {sought} one ended"
             typer.echo(f"  {item['kind']}{ended}: {verdict}, least curvature {item['curvature']}")
-        typer.echo(f"  risk {item['value']} (error {item['error']}, {item['kind_of_error']})")
+        typer.echo(f"  risk {item['value']} (error {item['error']}, {item['error_kind']})")
         for name, number in item["order"].items() if at is None else ():
             typer.echo(f"    {name} = {number}" + (f" (error {item['order_error'][name]})" if item["minimum"] else ""))
         for name, number in item["gradient"].items() if at is not None else ():
@@ -150,4 +150,4 @@ def _minimum(here: Landscape, item: LocalMinimum) -> dict[str, Any]:
 
 
 def _risk(found: Confirmed) -> dict[str, str]:
-    return {**_shown(found.risk, found.error), "kind_of_error": "estimated"}
+    return {**_shown(found.risk, found.error), "error_kind": "estimated"}
