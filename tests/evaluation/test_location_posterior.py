@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sympy import Abs, Rational
 from symslr.evaluation.location import bayes_value
 from symslr.evaluation.location.posterior import configurations, enumerated, posterior
 from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.subsets import counts
 from symslr.evaluation.location.subsets.counts import inclusion
 from symslr.evaluation.location.tables.rules import COARSE
 from symslr.evaluation.location.tables.tokens import FINEST, Spectrum, nodes
@@ -92,3 +94,18 @@ def test_a_table_far_from_all_tokens_has_their_limits(first: int, left: float) -
     for law in (table.others, table.relevant):
         assert np.allclose(law[0], left)
         assert np.allclose(law[1:], 0.0)
+
+
+def test_all_tokens_relevant_and_counts_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = np.random.default_rng(0).normal(size=(5, 7))
+    inside, outside, total = inclusion(logs, 7)
+    assert np.all(inside == 1)
+    assert np.all(outside == 0)
+    np.testing.assert_allclose(total, np.log(np.prod(np.exp(logs), axis=1)), rtol=1e-13, atol=1e-13)
+    monkeypatch.setattr(counts, "MOST_CHANCES", 60)
+    inside, outside, total = inclusion(logs, 3)
+    products = np.array([[np.prod(np.exp(one[list(c)])) for c in combinations(range(7), 3)] for one in logs])
+    holds = np.array([[place in c for place in range(7)] for c in combinations(range(7), 3)])
+    np.testing.assert_allclose(total, np.log(products.sum(axis=1)), rtol=1e-12)
+    np.testing.assert_allclose(inside, products @ holds / products.sum(axis=1, keepdims=True), rtol=1e-12)
+    np.testing.assert_allclose(inside + outside, 1, rtol=1e-12)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import Expr, Integer, Rational, Sum, exp, sin, tanh
+from sympy import Abs, Expr, Integer, Rational, Sum, exp, sin, sqrt, tanh
 
 from symslr.evaluation import evaluate
+from symslr.expression.expectation import SequenceExpectation
 from symslr.model.attention import Attention
-from symslr.model.symbols import L, chi, epsilon, l, x
+from symslr.model.symbols import L, chi, epsilon, l, x, z
 from symslr.model.task import Task
 from symslr.theory import bayes_risk, population_risk
 
@@ -56,3 +57,19 @@ def test_a_sum_over_tokens_of_nothing_is_no_weight() -> None:
     assert float(
         evaluate(bayes_risk(Task(1 - nothing / (1 + nothing**2), length=2, noise=Integer(0))))
     ) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("has_kink", [False, True])
+def test_means_of_values_beside_a_weight_of_pairs(has_kink: bool) -> None:
+    """E z^4 = 3 and E z^2 = 1, under g = (1 + e^{-(s - t)^2})/(1 + 1/sqrt 5): panels that end at the kink of |s - 1|."""
+    weight = Sum(exp(-((chi[l] - chi[epsilon]) ** 2)), (l, 1, L)) / (1 + (L - 1) / sqrt(5))
+    key = chi[epsilon]
+    body = Abs(key - 1) * exp(-(key**2)) * z[epsilon] ** 2 if has_kink else key**2 * z[epsilon] ** 4
+    found = evaluate(SequenceExpectation(body, Task(weight, length=2, noise=0).law), {"L": 2})
+    nodes, weights = np.polynomial.legendre.leggauss(80)
+    ends = [(-9.0, 1.0), (1.0, 9.0)]
+    s = np.concatenate([(high + low) / 2 + (high - low) / 2 * nodes for low, high in ends])
+    mass = np.concatenate([(high - low) / 2 * weights for low, high in ends]) * np.exp(-(s**2) / 2) / np.sqrt(2 * np.pi)
+    near = (1 + np.exp(-((s[:, None] - s) ** 2)) @ mass) / (1 + 1 / np.sqrt(5))
+    known = mass @ (near * (np.abs(s - 1) * np.exp(-(s**2)) if has_kink else 3 * s**2))
+    assert abs(float(found) - known) <= float(found.error) + 1e-13
