@@ -296,3 +296,50 @@ def test_errors_where_a_bottom_is_flat_or_bent(expr: Expr, bottom: dict[Symbol, 
     assert abs(value.value - 1) <= value.error < 1e-8
     for symbol, place in bottom.items():
         assert abs(places[symbol].value - mpmath.mpf(str(S(place).evalf(40)))) <= places[symbol].error
+
+
+B = Symbol("b", real=True)
+AT_ONE: dict[str, tuple[Expr, dict[Symbol, float] | None]] = {
+    "fourth power": (1 + (a - 2) ** 4, {a: 2}),
+    "fourth power far out": (1 + (a - 30) ** 4 / 10**4, {a: 30}),
+    "eighth power": (1 + (a - 2) ** 8, {a: 2}),
+    "power 3/2": (1 + Abs(a - 3) ** Rational(3, 2), {a: 3}),
+    "kink": (1 + Abs(a - 2) + (a - 2) / 2, {a: 2}),
+    "cusp": (1 + Abs(a - 2) ** Rational(1, 2), {a: 2}),
+    "plateau": (1 + Max(a - 2, 0) ** 2 + Max(1 - a, 0) ** 2, None),
+    "fourth power of one": (1 + (a - 1) ** 2 + (B - 2) ** 4, {a: 1, B: 2}),
+    "fourth power of the other": (1 + (a - 1) ** 4 + (B - 2) ** 2, {a: 1, B: 2}),
+    "fourth powers of both": (1 + (a - 1) ** 4 + (B - 2) ** 4, {a: 1, B: 2}),
+    "kinks": (1 + Abs(a - 1) + Abs(B - 2), {a: 1, B: 2}),
+    "bent valley": (1 + (1 - B) ** 2 + 100 * (a - B**2) ** 2, {a: 1, B: 1}),
+    "bent valley with a kink": (1 + (a - B**2) ** 2 + Abs(B - 2), {a: 4, B: 2}),
+    "bent valley, flat": (1 + 1000 * (a - B**2) ** 2 + (B - 2) ** 4, {a: 4, B: 2}),
+    "valley with an end on a ray": (
+        1 + 10**6 * (a - 3 * B) ** 2 / (1 + B**2) + (B - 2) ** 2 / (100 + B**2),
+        {a: 6, B: 2},
+    ),
+    "valley of a hyperbola": (1 + (a - 1 / B) ** 2 + (B - 65) ** 2 / (10**4 + B**2), {a: 1 / 65, B: 65}),
+    "level valley": (1 + (a * B - 1) ** 2, None),
+    "valley that falls for ever": (1 + 1 / (1 + B**2) + (a - 1 / B) ** 2, None),
+    "valley that falls for ever, bent": (1 + 1 / (4 + B**2) + (a * B - 1) ** 2, None),
+    "valley that falls for ever along a ray": (1 + 1 / (4 + B**2) + (a - B) ** 2 / (1 + B**2), None),
+}
+
+
+@pytest.mark.parametrize("name", AT_ONE)
+def test_a_least_value_of_one_wherever_it_lies(name: str) -> None:
+    """Regression: of (a - 2)^4 the value was off by 900 claims and the place by 800, of |a - 3|^(3/2) the value by 4000."""
+    function, known = AT_ONE[name]
+    value, places = minimise(function, sorted(function.free_symbols, key=str), {})
+    assert abs(float(value.value - 1)) <= float(value.error)
+    for symbol, at in (known or {}).items():
+        assert abs(float(places[symbol].value) - at) <= float(places[symbol].error) + 1e-12
+
+
+@pytest.mark.parametrize("name", ["fourth power", "power 3/2", "kink"])
+def test_many_digits_of_a_least_value_that_is_flat_or_has_a_kink(name: str) -> None:
+    function, known = AT_ONE[name]
+    value, places = minimise(function, [a], {}, digits=20)
+    assert abs(value.value - 1) <= value.error < 1e-19
+    assert known is not None
+    assert abs(places[a].value - known[a]) <= places[a].error
