@@ -43,7 +43,7 @@ SHRINKINGS = 300
 """Steps of golden section: each takes a fifth of a digit off the bracket, so sixty digits."""
 
 
-def polished(objective: Objective, start: list[float], reach: float) -> Least:
+def polished(objective: Objective, start: list[float], reach: float, *, bent_too: bool = False) -> Least:
     """Newton steps on divided differences; each squares the error of the place.
 
     With steps h of the differences the place is wrong by about h^2 and, through errors eps of the values, by eps/(f'' h): steps
@@ -53,6 +53,7 @@ def polished(objective: Objective, start: list[float], reach: float) -> Least:
     Args:
         objective, start: the function, and a place near its minimum.
         reach: first step of the differences, relative to the place.
+        bent_too: whether a bottom on a line may be flat or bent, with errors that are linear in the steps.
 
     Raises:
         CannotEvaluate: where this does not converge to a minimum.
@@ -78,11 +79,10 @@ def polished(objective: Objective, start: list[float], reach: float) -> Least:
             continue
         noise = min(noise, here.error)
         ratio, off = most / least, number(10) * (number(reach) ** 2 + number(moved) ** 2)
-        is_beside_zero = (
-            len(start) == 1 and abs(place[0]) <= objective.smallest
-        )  # where the value at 0 is looked at, too
-        if abs(before - least) > CHANGED * least and not is_beside_zero:
-            if len(start) == 1 and objective.is_float:
+        # beside 0 the value there is looked at, too
+        is_bent = abs(before - least) > CHANGED * least and (len(start) > 1 or abs(place[0]) > objective.smallest)
+        if is_bent:
+            if len(start) == 1 and objective.is_float and not bent_too:
                 break  # golden section tells more
             off = number(10) * (number(reach) + number(moved))  # as of (x - 2)^4: there a step goes but part of the way
         enough = float(
@@ -98,7 +98,7 @@ def polished(objective: Objective, start: list[float], reach: float) -> Least:
         blind = noise / (number(reach) * number(least))
         climb = number(most) * (number(ratio) * off**2 + blind**2)
         shorter = max(shorter, visible)
-        if reach > smallest and shorter <= 0.7 * reach and climb > here.error:
+        if reach > smallest and shorter <= 0.7 * reach and climb > here.error and not (is_bent and bent_too):
             reach = shorter
             continue
         doubts = [number(s) * (number(ratio) * off + blind) for s in scale]

@@ -88,7 +88,13 @@ def refined(objective: Objective, start: list[float]) -> Least:
             except CannotEvaluate:
                 pass
     if len(start) == 1:
-        return bracketed(objective, start[0])
+        try:
+            return bracketed(objective, start[0])
+        except CannotEvaluate:
+            for reach in reaches if objective.is_float else []:
+                with suppress(CannotEvaluate):
+                    return polished(objective, start, reach, bent_too=True)
+            raise
     return _along_the_valley(objective, start)
 
 
