@@ -23,7 +23,7 @@ from symslr.evaluation.minima.outwards import (
     outwards,
 )
 from symslr.evaluation.minima.series import Limit, limit
-from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
+from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined, roughly
 from symslr.evaluation.quadrature.scan import distinct
 
 ROUGH = 1e-4
@@ -231,7 +231,9 @@ def _from_starts(objective: Objective, intervals: list[tuple[float, float]]) -> 
             raise CannotEvaluate("the function falls on where its values begin")
         return _taken(objective, beyond)
     except CannotEvaluate:
-        return refined(objective.rough(MEDIUM), place)  # values of few digits may be all that can be had
+        with suppress(CannotEvaluate):
+            return refined(objective.rough(MEDIUM), place)  # values of few digits may be all that can be had
+        return roughly(objective.rough(MEDIUM), place)
 
 
 def _taken(objective: Objective, found: Limit) -> Least:

@@ -88,14 +88,20 @@ def refined(objective: Objective, start: list[float]) -> Least:
             except CannotEvaluate:
                 pass
     if len(start) == 1:
-        try:
-            return bracketed(objective, start[0])
-        except CannotEvaluate:
-            for reach in reaches if objective.is_float else []:
-                with suppress(CannotEvaluate):
-                    return polished(objective, start, reach, bent_too=True)
-            raise
+        return bracketed(objective, start[0])
     return _along_the_valley(objective, start)
+
+
+def roughly(objective: Objective, start: list[float]) -> Least:
+    """The minimum near a place on a line where ``refined`` has none: with errors that are linear in the steps of differences.
+
+    Raises:
+        CannotEvaluate: as ``refined``.
+    """
+    for times in LONGER[:-1]:
+        with suppress(CannotEvaluate):
+            return polished(objective, start, REACHES[1] * times, bent_too=True)
+    return polished(objective, start, REACHES[1] * LONGER[-1], bent_too=True)
 
 
 def _in_its_axes(objective: Objective, start: list[float]) -> Least:
