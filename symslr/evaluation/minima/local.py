@@ -64,15 +64,14 @@ def polished(objective: Objective, start: list[float], reach: float, *, bent_too
     seen = objective.within(SECOND_DIFFERENCE) if len(start) > 1 else objective
     smallest = min(reach, 10.0 ** (float(mpmath.log10(seen.context.tolerance)) / 3))
     noise: Any = number(np.inf)
-    before, bent = np.nan, np.nan
+    before, least = np.nan, np.nan
     for _ in range(STEPS):
         step = [number(s) * number(reach) for s in scale]
         here = parabola(seen, place, step)
         shift = here.newton(number)
         place = place - shift
         moved = max(abs(float(d)) / s for d, s in zip(shift, scale))
-        least, most = here.curvatures(scale)
-        before, bent = bent, least
+        before, (least, most) = least, here.curvatures(scale)
         if moved > 3.0 or not least > 0 or (most > BENT * least and objective.is_float):
             break
         if moved > (3.0 if reach > smallest else 1.0) * reach:
