@@ -57,8 +57,8 @@ def valleys(kernel: Expr, base: ScalarLaw, relevant: ScalarLaw | None, length: f
     """The scales at the bottoms of the lowest valleys, and beside each on both sides, in increasing order.
 
     The height at a scale a is (Var k(a y) + (L - 1) E[k(a z)^2])/E[k(a y)]^2, with y the relevant token and z another one: the risk
-    is 1 - 1/(1 + height) where they are independent. A scan passes over a valley that is a few hundredths of its scale wide, as where
-    only the tail of the relevant token meets a bump of the kernel.
+    is 1 - 1/(1 + height) where they are independent. A scan passes over a valley that is a few hundredths of its scale wide,
+    as where only the tail of the relevant token meets a bump of the kernel.
 
     Args:
         kernel: in ``x``, without parameters.
