@@ -78,7 +78,7 @@ def bayes_value(
     lengths = tuple(here.length) if isinstance(here.length, LengthLaw) else ((here.length, S.One),)
     with workdps(GUARD + (digits or GUARD)):
         parts = [
-            _excess(replace(here, length=length, noise=0).at({}), digits, backend, seconds / len(lengths)).scaled(
+            bayes_excess(replace(here, length=length, noise=0).at({}), digits, backend, seconds / len(lengths)).scaled(
                 mpf(share.p) / share.q
             )
             for length, share in lengths
@@ -116,7 +116,7 @@ def valued(task: LocationTask, values: Mapping[Any, object] | None) -> LocationT
     return here
 
 
-def _excess(task: LocationTask, digits: int | None, backend: str | None, seconds: float) -> Part:
+def bayes_excess(task: LocationTask, digits: int | None, backend: str | None, seconds: float) -> Part:
     """E (r - a)^T C_v (r - a) at a fixed length."""
     if task.length == relevant(task.location):
         return Part(mpf(0), mpf(0), Kind.CERTIFIED, "every position is relevant")

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.bayes import bayes_means
+from symslr.evaluation.location.bayes import bayes_excess
 from symslr.evaluation.location.chains import attention as along_chain
 from symslr.evaluation.location.means import Means, Part, added, by_two_rules, mixed, residual
 from symslr.evaluation.location.posterior import posterior
@@ -126,12 +126,12 @@ class Risk:
     Attributes:
         attend: the attention at one of the lengths.
         parts: the probability of every length, and the route to the moments there.
-        bayes: where a route has the posterior mean for the read-out, the setting and processor time of the Bayes risk.
+        beside: where a route has the posterior mean for the read-out, the probability of its length, and the Bayes risk there.
     """
 
     attend: Attend
     parts: tuple[tuple[float, Route], ...]
-    bayes: tuple[tuple[float, Setting, float], ...]
+    beside: tuple[tuple[float, Callable[[], Part]], ...]
 
     @classmethod
     def of(cls, attention: LocatedAttention, task: LocationTask, seconds: float) -> Risk:
@@ -145,16 +145,17 @@ class Risk:
         """
         law = tuple(task.length) if isinstance(task.length, LengthLaw) else ((task.length, 1),)
         parts: list[tuple[float, Route]] = []
-        bayes: list[tuple[float, Setting, float]] = []
+        beside: list[tuple[float, Callable[[], Part]]] = []
         for length, share in law:
-            setting = Setting.of(replace(task, length=length, noise=0).at({}))
+            here = replace(task, length=length, noise=0).at({})
+            setting = Setting.of(here)
             attend = Attend.of(attention, setting)
             found = route(attend, seconds / len(law))
             if isinstance(found, Sampled):  # the posterior mean stands for the read-out
                 posterior(setting)
-                bayes.append((float(share), setting, seconds / len(law)))
+                beside.append((float(share), partial(bayes_excess, here, None, None, seconds / len(law))))
             parts.append((float(share), found))
-        return cls(attend, tuple(parts), tuple(bayes))
+        return cls(attend, tuple(parts), tuple(beside))
 
     @property
     def place_error(self) -> float:
@@ -173,8 +174,13 @@ class Risk:
     def value(self, place: Place, of_row: Callable[[Any], float] = residual) -> Part:
         """The risk, or what else is made of the matrix of all products, with its error."""
         excess = mixed([(share, found.means(place)) for share, found in self.parts]).part(of_row)
-        if not self.bayes:
+        if not self.beside:
             return excess
-        beside = added([bayes_means(setting, seconds).part().scaled(share) for share, setting, seconds in self.bayes])
-        method = f"Bayes risk by {beside.method}; excess by {excess.method}"
-        return replace(added([excess, beside]), method=method)
+        method = f"Bayes risk by {self._bayes.method}; excess by {excess.method}"
+        return replace(added([excess, self._bayes]), method=method)
+
+    @cached_property
+    def _bayes(self) -> Part:
+        """What the excess stands beside, the same at all places."""
+        found = added([bayes_risk().scaled(share) for share, bayes_risk in self.beside])
+        return replace(found, value=float(found.value), error=float(found.error))

@@ -8,7 +8,7 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, NoLeastValue
 from symslr.evaluation.minima.objective import MEDIUM, Objective
-from symslr.evaluation.minima.series import SPAN, USEFUL, Limit, limit
+from symslr.evaluation.minima.series import FEWEST, SPAN, USEFUL, Limit, limit
 from symslr.evaluation.minima.valley import FINE
 from symslr.evaluation.nodes.node import Pair
 
@@ -24,6 +24,8 @@ PAST = 3
 """Steps that a scan goes on beyond the first one at which the farthest feature of a kernel is met: five times as far out."""
 HALVED = 0.7
 """Ratio of the falls at two steps below which they follow 1/a, where it would be 1/1.75."""
+TURNS = 0.3
+"""The ratio of two falls up to which they end sooner than those of a series in 1/a^2, as before a bottom."""
 FLAT = 1e-2
 """A fall per step, relative, below which an end that is not the lowest is followed no further, nor any beyond the farthest step."""
 GOES_ON = 10.0
@@ -120,19 +122,26 @@ def followed(objective: Objective, points: Any, values: Any, end: int, edge: flo
         return points, values, None
     if start == 0:
         points[end], values[end] = side * NEARER * OUTWARDS, near
-    step = start + PAST + 1 if start else 2
+    step, told = start + PAST + 1 if start else 2, _told(objective)
+    asked, farthest = max(start + ASKED, told + FEWEST - 1), max(start + FARTHEST, told + FEWEST)
     while True:
         place, where = side * NEARER * OUTWARDS**step, 0 if end == 0 else len(points)
-        value = sharp.number([place])
-        if not np.isfinite(value):  # too dear to so many digits: whether the function rises is seen with fewer
-            value = objective.rough(MEDIUM).number([place])
+        value = objective.numbered(*_seen_from_afar(objective, place))
         points, values = np.insert(points, where, place), np.insert(values, where, value)
-        beyond = outwards(objective, side, step) if step >= start + ASKED and np.isfinite(values[end]) else None
+        is_known = bool(np.isfinite(values[end]))
+        beyond = outwards(objective, side, step if is_known else step - 1) if step >= asked else None
         if beyond is not None:
             values[end] = np.inf
-        if beyond is not None or not _falls(values, end, edge) or (step > start + FARTHEST and _settles(values, end)):
+        if beyond is not None or not _falls(values, end, edge) or (step > farthest and _settles(values, end)):
             return points, values, beyond
         step += 1
+
+
+def _told(objective: Objective) -> int:
+    """The first step outwards whose value may be part of a series: beyond it lies no feature, and a kernel selects as the law does."""
+    if not SCALES[1] < objective.selects <= FURTHEST:
+        return first_step(objective)
+    return max(first_step(objective), int(np.ceil(np.log(objective.selects / NEARER) / np.log(OUTWARDS))))
 
 
 def _far(objective: Objective) -> Objective:
@@ -140,17 +149,32 @@ def _far(objective: Objective) -> Objective:
     return objective.rough(max(FINE, float(objective.context.tolerance) / 10))
 
 
+def _seen_from_afar(objective: Objective, place: float) -> tuple[float, float]:
+    """The value and its error; to fewer digits where more are too dear: they show whether the function rises."""
+    found = _far(objective).known([place])
+    return found if np.isfinite(found[0]) else objective.rough(MEDIUM).known([place])
+
+
 def outwards(objective: Objective, side: float, last: int | None = None) -> Limit | None:
     """The least value beyond the scan on one side, where a series through values up to the last step outwards gives it."""
-    start = first_step(objective)
+    start = _told(objective)
     last = start + SPAN - 1 if last is None else last
     wanted, first = max(FINE, float(objective.context.tolerance)), max(last - SPAN, start)
     place, useful = side * NEARER * OUTWARDS**first, max(USEFUL, wanted / 2.0)
     try:
         found = limit(_far(objective), place, OUTWARDS, ENOUGH / 3 * wanted, last - first, useful)
     except CannotEvaluate:
-        return None
+        found = None
+    if found is None or found.error > ENOUGH * wanted * abs(found.value):
+        found = _level(objective, [side * NEARER * OUTWARDS**step for step in range(first, last + 1)])
     return found if found.error <= ENOUGH * wanted * abs(found.value) else None
+
+
+def _level(objective: Objective, places: list[float]) -> Limit:
+    """The limit of values whose errors hide how they fall to it: from the last one on they move by less than they have."""
+    values, errors = np.array([_seen_from_afar(objective, place) for place in places[1 - FEWEST :]]).T
+    moved = float(np.ptp(values))
+    return Limit(float(np.min(values)), 2.0 * moved + float(np.max(errors)), float(np.sign(places[-1])) * np.inf, False)
 
 
 def beyond_edge(objective: Objective, points: Any, values: Any, i: int) -> Limit:
@@ -161,7 +185,7 @@ def beyond_edge(objective: Objective, points: Any, values: Any, i: int) -> Limit
     """
     open_ends = [k for k in (i - 1, i + 1) if not (0 <= k < len(points) and np.isfinite(values[k]))]
     to_zero = all(0 <= k < len(points) and abs(points[k]) < abs(points[i]) for k in open_ends)
-    back = SPAN if first_step(objective) == 0 else PAST
+    back = SPAN if _told(objective) == 0 else FEWEST - 1
     start, factor = (points[i], 0.5) if to_zero else (points[i] / OUTWARDS**back, OUTWARDS)
     try:
         return limit(_far(objective), float(start), factor, useful=POOR)
@@ -176,7 +200,8 @@ def beyond_edge(objective: Objective, points: Any, values: Any, i: int) -> Limit
 def _settles(values: Any, end: int) -> bool:
     """Whether the last falls towards an end are small, or halve as those of a series in the inverse do."""
     last, before, first = -np.diff(values[-4:])[::-1] if end else np.diff(values[:4])
-    return bool(last < FLAT * abs(values[end]) or max(last / before, before / first) < HALVED)
+    ratios = last / before, before / first
+    return bool(last < FLAT * abs(values[end]) or (max(ratios) < HALVED and min(ratios) > TURNS))
 
 
 def _falls(values: Any, end: int, edge: float) -> bool:

@@ -5,7 +5,7 @@ And of a selection among very many tokens, from samples of its largest keys alon
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -127,9 +127,15 @@ LONG = 256
 FEWEST_KEYS, MOST_KEYS = 32, 2048
 """Largest keys that are drawn at first, and at most; where more get weight the value is refused."""
 DRAWN = 2**11
-"""Points while a minimum is searched."""
-KEPT = 2**18
-"""So many keys are kept to be asked for again: 2 MiB."""
+"""Points while a minimum is searched, at most."""
+KEPT = 2**17
+"""Keys of all points of a search together, at most: 1 MiB, kept to be asked for again."""
+FEW = 16
+"""Sequences that show how many keys get weight."""
+SETS = 7 * REPLICATIONS
+"""Sets of points that are kept: of all seeds, for every number of keys."""
+Points = tuple[Any, Any, float]
+"""Noise of the relevant key (n, 1), the largest of the others' keys (n, keys), falling, and the mass of each of the n sequences."""
 
 
 @dataclass(frozen=True)
@@ -154,62 +160,76 @@ class LargestKeys:
         return is_plain(self.attend) and self.attend.setting.length > LONG
 
     def search(self, place: Place, seed: int = 0, rule: Rule = SEARCH) -> Any:
-        """The row on always the same points of a seed."""
-        return self._moments(place, DRAWN, seed, FEWEST_KEYS)
+        """The row on always the same points of a seed, for as many keys as get weight."""
+        return self._row(place, lambda keys: _kept(self._others, keys, min(DRAWN, KEPT // keys), seed))
 
     def means(self, place: Place) -> Means:
         """Rows of means (1, sigma_eps, sigma_eps, sum_l sigma_l^2); four times the samples until the risk is sharp."""
 
         def sample(size: int) -> Means:
-            rows = np.array([self._moments(place, size, seed, FEWEST_KEYS) for seed in range(REPLICATIONS)])
+            points = [lambda keys, seed=seed: _drawn(self._others, keys, size, seed) for seed in range(REPLICATIONS)]
+            rows = np.array([self._row(place, own) for own in points])
             return Means(rows, Kind.STATISTICAL, f"{REPLICATIONS} replications of {size} points for the largest keys")
 
         return refined(sample, residual, PRECISE, self.seconds)
 
-    def _moments(self, place: Place, size: int, seed: int, keys: int) -> Any:
+    @property
+    def _others(self) -> int:
+        return self.attend.setting.length - 1
+
+    def _row(self, place: Place, points: Callable[[int], Iterable[Points]]) -> Any:
         """(1, E sigma_eps, E sigma_eps, E sum sigma^2), from as many keys as get weight.
 
+        Args:
+            points: by the number of keys of others that are drawn.
+
         Raises:
-            CannotEvaluate: where those are more than ``MOST_KEYS``.
+            CannotEvaluate: where more than ``MOST_KEYS`` get weight.
         """
-        hit = norm = 0.0
-        for scores, mass in self._batches(place, size, seed, keys):
-            weights = self.attend.weights(scores, Place(np.ones((1, 1)), place.weights, place.bias, place.own))[..., 0]
+        keys = FEWEST_KEYS
+        while keys <= MOST_KEYS:
+            found = self._given(place, points(min(keys, self._others)))
+            if found is not None:
+                return found
+            keys *= 2
+        raise CannotEvaluate(
+            f"attention {self.attend.attention.name}: at this scale more than {MOST_KEYS} of "
+            f"{self.attend.setting.length} tokens get weight; expected a larger one"
+        )
+
+    def _given(self, place: Place, points: Iterable[Points]) -> Any | None:
+        """The row of these points; None where the last key that was drawn gets weight."""
+        unit, hit, norm = Place(np.ones((1, 1)), place.weights, place.bias, place.own), 0.0, 0.0
+        for scores, mass in self._scored(float(place.scales[0, 0]), points):
+            weights = self.attend.weights(scores, unit)[..., 0]
             if scores.shape[1] < self.attend.setting.length and np.any(weights[:, -1] > 0):
-                if 2 * keys > MOST_KEYS:
-                    raise CannotEvaluate(
-                        f"attention {self.attend.attention.name}: at this scale more than {keys} of "
-                        f"{self.attend.setting.length} tokens get weight; expected a larger one"
-                    )
-                return self._moments(place, size, seed, 2 * keys)
-            hit, norm = hit + float(mass @ weights[:, 0]), norm + float(mass @ np.sum(weights**2, axis=1))
+                return None
+            hit, norm = hit + mass * np.sum(weights[:, 0]), norm + mass * np.sum(weights**2)
         return np.array([1.0, hit, hit, norm])
 
-    def _batches(self, place: Place, size: int, seed: int, keys: int) -> Iterator[tuple[Any, Any]]:
-        """Scores (n, 1 + keys, 1), that of the relevant token first and the others falling, and masses (n,)."""
+    def _scored(self, scale: float, points: Iterable[Points]) -> Iterator[tuple[Any, float]]:
+        """Scores (n, 1 + keys, 1), that of the relevant token first and the others falling, and the mass of a sequence.
+
+        A few sequences come first: they show whether there are enough keys.
+        """
         setting = self.attend.setting
-        others = setting.length - 1
-        keys = min(keys, others)
-        scale = float(place.scales[0, 0])
-        asked = others, keys, size, seed
-        for noise, largest in _kept(*asked) if size * keys <= KEPT else _drawn(*asked):
+        for noise, largest, mass in points:
             for theta, share in zip(setting.values[:, 0], setting.shares):
                 own = scale * (np.sqrt(setting.strength) * theta + noise)
                 # the others' law is symmetric, so their largest scores are |a| times their largest keys
-                yield (
-                    np.concatenate([own, abs(scale) * largest], axis=1)[..., None],
-                    np.full(len(noise), share / size),
-                )
+                scores = np.concatenate([own, abs(scale) * largest], axis=1)[..., None]
+                for some in (scores[:FEW], scores[FEW:]):
+                    yield some, share * mass
 
 
-def _drawn(others: int, keys: int, size: int, seed: int) -> Iterator[tuple[Any, Any]]:
-    """Noise of the relevant key (n, 1), and the largest of the others' keys (n, keys), falling."""
+def _drawn(others: int, keys: int, size: int, seed: int) -> Iterator[Points]:
+    """Always the same points of a seed."""
     for uniform in uniforms(1 + keys, size, seed):
         above = -np.expm1(np.cumsum(np.log(uniform[:, 1:]) / (others - np.arange(keys)), axis=1))
-        yield scipy.special.ndtri(uniform[:, :1]), -scipy.special.ndtri(above)
+        yield scipy.special.ndtri(uniform[:, :1]), -scipy.special.ndtri(above), 1 / size
 
 
-@lru_cache(maxsize=8)
-def _kept(others: int, keys: int, size: int, seed: int) -> list[tuple[Any, Any]]:
+@lru_cache(maxsize=SETS)
+def _kept(others: int, keys: int, size: int, seed: int) -> list[Points]:
     """Those of a search, which asks for the same ones at every scale."""
     return list(_drawn(others, keys, size, seed))
