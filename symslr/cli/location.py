@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import typer
@@ -16,7 +17,7 @@ from symslr.model.text_numbers import read_number
 if TYPE_CHECKING:
     from symslr.expression.value import Value
     from symslr.model.asked import Located, Problem
-    from symslr.model.location.attention import LocatedAttention
+    from symslr.model.location.attention import LocatedAttention, Selection
     from symslr.model.location.task import LocationTask
     from symslr.theory.located_attention import OptimalAttention
 
@@ -97,14 +98,38 @@ def risk(
     with answered_within(seconds, options.FEWER):
         if scale is None:
             return least_value(law.task, chosen, law.values, digits, FOR_SAMPLES * seconds)
-        at = read_number(scale, what="--scale", allow_infinite=True)
-        if isinstance(at, float):
-            raise ValueError(
-                "--scale: found inf, which is not available for this law of location and attention; expected a number, or the "
-                "largest score alone, --attention 'top(1)'"
-            )
-        at = exactly(at)
+        at = exactly(_finite(scale))
         return risk_value(law.task, chosen, at, law.values, digits, FOR_SAMPLES * seconds), {}
+
+
+def selected_risk(
+    asked: Problem, selection: Selection, scale: str | None, digits: int | None, seconds: float
+) -> tuple[Value, dict[str, Value]]:
+    """The risk of a selection of tokens under a task with a weight, or the least one over scales and where it is attained."""
+    from symslr.evaluation.location import weighed
+    from symslr.model.text import exactly
+
+    with answered_within(seconds, options.FEWER):
+        samples = FOR_SAMPLES * seconds
+        if scale is None:
+            return weighed.least_selected_risk(asked.task, selection, asked.values, digits, samples)
+        at = exactly(_finite(scale))
+        return weighed.selected_risk(asked.task, selection, at, asked.values, digits, samples), {}
+
+
+def _finite(scale: str) -> Fraction:
+    """A scale that is a number.
+
+    Raises:
+        ValueError: for inf.
+    """
+    at = read_number(scale, what="--scale", allow_infinite=True)
+    if isinstance(at, float):
+        raise ValueError(
+            "--scale: found inf, which is not available for this law of location and attention; expected a number, or the "
+            "largest score alone, --attention 'top(1)'"
+        )
+    return at
 
 
 def _optimal(wanted: TaskRequest) -> tuple[Located | Problem, OptimalAttention, list[str]]:
@@ -114,7 +139,7 @@ def _optimal(wanted: TaskRequest) -> tuple[Located | Problem, OptimalAttention, 
     from symslr.theory.located_attention import located_attention, weighed_attention
 
     law: Located | Problem
-    if _is_law(wanted):
+    if is_law(wanted):
         law = located = asked.located(wanted, dash="--", symbolic=True)
         found, needed = located_attention(located.task), located.task.free_symbols
     else:
@@ -126,14 +151,14 @@ def _optimal(wanted: TaskRequest) -> tuple[Located | Problem, OptimalAttention, 
 
 def _valued(wanted: TaskRequest, seconds: float) -> Located | Problem:
     """A task of which nothing is missing."""
-    if _is_law(wanted):
+    if is_law(wanted):
         return problem(wanted, seconds)
     from symslr.model import asked
 
     return asked.problem(wanted, dash="--")
 
 
-def _is_law(wanted: TaskRequest) -> bool:
+def is_law(wanted: TaskRequest) -> bool:
     """Whether a task is a law of location; spiked-SLR is one."""
     return is_located(wanted) or wanted.task == "spiked"
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from symslr.expression.value import Value
     from symslr.model.asked import Located, Problem
+    from symslr.model.request import TaskRequest
     from symslr.theory.symbolic import Formula
 
 IN_THE_LIMIT = "as a goes to "
@@ -132,8 +133,13 @@ def risk(
     searched = options.read_intervals(bounds, ("a", *searched_names(asked_attention, asked_task)))
     asked_heads = read_heads(heads, separate, bias, filter_, dash="--")
     is_plain = asked_heads.is_plain and not is_selection(attention)
+    refused = "--certified" if certified else "--symbolic" if symbolic else "--bounds" if bounds else None
+    if asked_heads.is_plain and not is_plain and not location.is_law(asked_task):
+        if refused is not None:
+            raise ValueError(f"{refused}: not available for a selection of tokens; leave it out")
+        _show_selected(asked_task, attention, scale, digits, seconds, as_json)
+        return
     if not is_plain or is_located(asked_task):
-        refused = "--certified" if certified else "--symbolic" if symbolic else "--bounds" if bounds else None
         law = location.problem(asked_task, seconds)
         if not is_plain or law.task.reduced() is None or law.task.key_covariance is not None:
             if refused is not None:
@@ -198,6 +204,20 @@ def risk(
 
     value, places = in_time(seconds, digits, compute)
     show(title, problem, value, named, as_json, places)
+
+
+def _show_selected(
+    wanted: TaskRequest, name: str, scale: str | None, digits: int | None, seconds: float, as_json: bool
+) -> None:
+    """The risk of sparsemax, entmax or top-k on a task with a weight."""
+    from symslr.model import asked
+    from symslr.model.location.attention import selection_from_text
+
+    with answered_within(seconds, options.SIMPLER):
+        found = asked.problem(wanted, dash="--")
+    value, places = location.selected_risk(found, selection_from_text(name), scale, digits, seconds)
+    title = f"{'Least risk' if scale is None else 'Risk'} of {name} attention"
+    show(title, found, value, {"attention": name}, as_json, places)
 
 
 def _of_closed_form(problem: Problem, formula: Formula, number: Expr, quantity: Expr, digits: int) -> Value:

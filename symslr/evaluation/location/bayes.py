@@ -83,19 +83,19 @@ def bayes_value(
             )
             for length, share in lengths
         ]
-        return handed_out(added(parts), here, digits, began)
+        return handed_out(added(parts), here.noise, digits, began)
 
 
-def handed_out(excess: Part, task: LocationTask, digits: int | None, began: float) -> Value:
+def handed_out(excess: Part, noise: Expr, digits: int | None, began: float) -> Value:
     """The risk from what of it is above Delta^2, ``began`` at a time of ``perf_counter``.
 
     Raises:
         CannotEvaluate: where more digits are wanted than are known.
     """
     with workdps(GUARD + (digits or GUARD)):
-        value = _exactly(task.noise**2) + mpf(excess.value)
+        value = _exactly(noise**2) + mpf(excess.value)
         error = mpf(excess.error)
-        if task.noise != 0:
+        if noise != 0:
             error += 2 * mp.eps * abs(value)  # 16/25 is no binary number
     reached = digits_of(value, error)
     if digits is not None and reached < digits:

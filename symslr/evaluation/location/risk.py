@@ -100,9 +100,9 @@ def risk_value(
             "scale: given to an attention with more parameters than one scale; leave it out to find the best ones"
         )
     if exact(scale, "scale") == 0 and _is_silent(chosen):
-        return handed_out(_of_silence(plain, seconds), here, digits, began)
+        return handed_out(_of_silence(plain, seconds), here.noise, digits, began)
     place = Place(np.array([[float(exact(scale, "scale") * unit)]]), np.zeros(1), 0.0, ())
-    return handed_out(risks.value(place), here, digits, began)
+    return handed_out(risks.value(place), here.noise, digits, began)
 
 
 def _is_silent(attention: LocatedAttention) -> bool:
@@ -150,12 +150,32 @@ def least_value(
         assert isinstance(chosen.base, Attention)
         value, places = least_risk(standard, chosen.base, {}, digits)
         return value, {name: _rescaled(found, unit) if name == "a" else found for name, found in places.items()}
-    risks = Risk.of(chosen, plain, seconds)
-    parameters = Parameters.of(risks.attend)
-    value_at, one = _kept(risks, parameters), None
+    risks, one = Risk.of(chosen, plain, seconds), None
     if chosen.heads > 1:
         with suppress(CannotEvaluate):
             one = _alone(Risk.of(replace(chosen, heads=1, separate=False), plain, seconds))
+    return found_least(risks, here.noise, digits, began, float(unit), one)
+
+
+def found_least(
+    risks: Risk,
+    noise: Expr,
+    digits: int | None,
+    began: float,
+    unit: float = 1.0,
+    one: tuple[Any, Any] | None = None,
+) -> Found:
+    """The least risk and where it is attained, as ``least_value`` says.
+
+    Args:
+        risks: the risk above Delta^2.
+        noise: Delta.
+        began: at a time of ``perf_counter``.
+        unit: of the scales.
+        one: where one head alone is best, from which several begin, too.
+    """
+    parameters = Parameters.of(risks.attend)
+    value_at = _kept(risks, parameters)
     found = _valley(risks, parameters, value_at, _best(risks, parameters, one))
     reached, falls = value_at(found.place), _falls_beyond(risks, parameters, value_at, found)
     is_far = falls > 0
@@ -164,13 +184,13 @@ def least_value(
     if together is not None:  # the risk goes with the square of their distance
         wider = risks.value(replace(parameters, spacing=2 * parameters.spacing).placed(found.place))
         reached = replace(reached, error=reached.error + abs(wider.value - reached.value))
-    value = handed_out(reached, here, digits, began)
+    value = handed_out(reached, noise, digits, began)
     if is_far:
         value = replace(value, method=f"{value.method}; the risk falls as parameters grow beyond {LARGEST_SCALE:g}")
     if together is not None:
         said = "heads {} and {} come together, to be the kernel and its slope".format(*together)
         value = replace(value, method=f"{value.method}; {said}")
-    return value, _places(parameters, found, float(unit), is_far)
+    return value, _places(parameters, found, unit, is_far)
 
 
 def _falls_beyond(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part], found: Valley) -> float:

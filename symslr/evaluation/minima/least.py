@@ -184,9 +184,9 @@ def _by_search(
     moving = list(least.variables)
     limit = limit_of_scale(task, attention) if moving == [a] else None
     if limit is not None and limit == task.noise**2:  # no risk is less
-        return _all_on_the_largest(evaluate(limit, values, digits, backend))
+        return all_on_the_largest(evaluate(limit, values, digits, backend))
     if moving == [a] and backend is None and limit_of_large_scales(risk, 1) == task.noise**2:  # as it is seen to grow
-        return _all_on_the_largest(replace(evaluate(task.noise**2, values, digits), kind=Kind.ESTIMATED))
+        return all_on_the_largest(replace(evaluate(task.noise**2, values, digits), kind=Kind.ESTIMATED))
     if backend == "arb" and least.closed() is None:
         return _certified(task, attention, values, digits)
     if backend == EXPONENTIAL and least.closed() is None:
@@ -217,7 +217,7 @@ def _by_search(
     return value, _named(places)
 
 
-def _all_on_the_largest(value: Value) -> tuple[Value, dict[str, Value]]:
+def all_on_the_largest(value: Value) -> tuple[Value, dict[str, Value]]:
     """The noise alone, where the largest token is the relevant one: no risk is less."""
     value = replace(value, method="limit of large scales: all weight on the largest token")
     return value, {"a": replace(value, value=mpmath.inf, error=mpmath.mpf(0), digits=15)}
