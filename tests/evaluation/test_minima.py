@@ -343,3 +343,17 @@ def test_many_digits_of_a_least_value_that_is_flat_or_has_a_kink(name: str) -> N
     assert abs(value.value - 1) <= value.error < 1e-19
     assert known is not None
     assert abs(places[a].value - known[a]) <= places[a].error
+
+
+@pytest.mark.parametrize("exponent", [x / (1 + Abs(x)), x * Abs(x)], ids=str)
+def test_an_exponent_with_a_factor_x_is_not_linear(exponent: Expr) -> None:
+    """Regression: |x| was taken for the rate of an exponential kernel, and NameError left the program as a traceback."""
+    value = evaluate(population_risk(SpikedSLR(), Attention(exp(exponent))), {"L": 2, "nu": 1, "Delta": 0, "a": 1})
+    nodes, weights = leggauss(200)
+    tokens = np.concatenate([9 * (nodes - 1) / 2, 9 * (nodes + 1) / 2])
+    others = np.concatenate([weights, weights]) * 9 / 2 * np.exp(-(tokens**2) / 2) / np.sqrt(2 * np.pi)
+    relevant = others * np.exp(tokens - 0.5)
+    scores = np.array([float(exponent.subs(x, token)) for token in tokens])
+    hit = 1 / (1 + np.exp(scores[None, :] - scores[:, None]))
+    expected = 1 - (relevant @ hit @ others) ** 2 / (relevant @ (hit**2 + (1 - hit) ** 2) @ others)
+    assert abs(float(value.value) - expected) <= float(value.error) + 1e-12

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import Expr, Rational, exp, log
+from sympy import Expr, Rational, S, exp, log, oo
 
 from benchmarks.weights import mean_of
-from symslr.evaluation import CannotEvaluate, evaluate
+from symslr.evaluation import CannotEvaluate, evaluate, least_risk
 from symslr.evaluation.quadrature.mesh import Stretch
+from symslr.model.attention import Attention
 from symslr.model.catalogue import linear, softmax, softmax1, softplus
-from symslr.model.scalar_law import student
+from symslr.model.scalar_law import ScalarLaw, student
 from symslr.model.symbols import a, x
 from symslr.model.task import Task
 from symslr.theory import bayes_risk, population_risk
@@ -102,3 +103,12 @@ def test_a_bend_on_an_axis_with_a_power_tail() -> None:
     integral = mean_of(1 + exp(a * x), student(3), (1,), 3)
     found = evaluate(integral, {"a": Rational(45, 2)}, digits=3, backend="numpy")
     assert abs(float(found) - 1 / 3) <= float(found.error) < 5e-5
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_search_with_values_at_0_alone_says_so() -> None:
+    """Regression: a parabola through no number, then a limit from 0 outwards, asked for the risk at the scale nan."""
+    laws = (ScalarLaw(power * (1 + x) ** (-1 - power), 0, oo) for power in (S(3), S(2)))
+    task = Task.from_token_laws(*laws, noise=0, length=2)
+    with pytest.raises(CannotEvaluate, match=r"the least value is not known, as there is none at a = 0.04"):
+        least_risk(task, Attention(1 + x**2), {})

@@ -27,6 +27,7 @@ from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.rules import SEARCH, Rule
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.expression.value import Kind, Value
+from symslr.model.breakpoints import breakpoint_equations, solved
 from symslr.model.exact import exact
 from symslr.evaluation.minima.least import all_on_the_largest
 from symslr.evaluation.numbers.compiled import compile_float
@@ -41,9 +42,9 @@ from symslr.theory.bayes import bayes_risk
 
 SEARCHED, KEPT = 2**12, 2**17
 """Sequences of a search at most, and keys of all of them."""
-NODES, FARTHEST = 2**14, 30.0
-"""Of a table of a law's quantiles, in the variable of which a token is sinh, exp or tanh, and how far that goes."""
-MASS = 1e-8
+NODES, FARTHEST, GAUSS = 2**13, 30.0, 5
+"""Of a table of a law's quantiles, in the variable of which a token is sinh, exp or tanh, how far that goes, and nodes between two."""
+MASS = 1e-10
 """How near to 1 the mass of a law comes in such a table."""
 
 Tokens = Callable[[Any], Any]
@@ -211,19 +212,24 @@ def _bayes(task: Task) -> Callable[[], Part]:
 
 
 def _quantiles(law: ScalarLaw) -> Tokens:
-    """Quantiles of a law: cubic splines of them in the log of the mass on either side.
+    """Quantiles of a law: cubic interpolants of them in the log of the mass on either side.
 
     Raises:
         CannotEvaluate: where the table does not hold all of the law.
     """
     if law == STANDARD_NORMAL:
         return scipy.special.ndtri
-    at, slope = _mapped(float(law.lower), float(law.upper))
-    nodes = np.linspace(-FARTHEST, FARTHEST, NODES)
+    at, slope, back = _mapped(float(law.lower), float(law.upper))
+    kinks = [solved(equation, x) for equation in breakpoint_equations(law.density, x)]
+    inside = [float(kink) for kink in kinks if kink is not None and law.lower < kink < law.upper]
+    nodes = np.unique([*np.linspace(-FARTHEST, FARTHEST, NODES), *back(np.array(inside))])
+    points, weights = np.polynomial.legendre.leggauss(GAUSS)
+    widths = np.diff(nodes)
+    places = nodes[:-1, None] + widths[:, None] * (1 + points) / 2
     with np.errstate(all="ignore"):
-        (density,) = compile_float((x,), (law.density,))(at(nodes))
-        heights = np.nan_to_num(np.broadcast_to(density, nodes.shape) * slope(nodes), nan=0.0, posinf=0.0)
-    steps = np.diff(scipy.interpolate.CubicSpline(nodes, heights).antiderivative()(nodes)).clip(0.0)
+        (density,) = compile_float((x,), (law.density,))(at(places))
+        heights = np.nan_to_num(np.broadcast_to(density, places.shape) * slope(places), nan=0.0, posinf=0.0)
+    steps = widths / 2 * (heights @ weights)
     below, above = np.cumsum(steps), np.cumsum(steps[::-1])[::-1]
     if not abs(below[-1] - 1.0) < MASS:
         raise CannotEvaluate(f"token density {law.density}: its mass is {below[-1]:.6g} in a table; expected 1")
@@ -241,12 +247,16 @@ def _inverse(mass: Any, nodes: Any) -> Callable[[Any], Any]:
     return scipy.interpolate.PchipInterpolator(np.log(mass[rises]), nodes[rises])
 
 
-def _mapped(lower: float, upper: float) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """A map of the line to an interval, and its slope."""
+def _mapped(lower: float, upper: float) -> tuple[Tokens, Tokens, Tokens]:
+    """A map of the line to an interval, its slope, and its inverse."""
     if np.isfinite(lower) and np.isfinite(upper):
         half = (upper - lower) / 2
-        return lambda u: lower + half * (1 + np.tanh(u)), lambda u: half / np.cosh(u) ** 2
+
+        def back(place: Any) -> Any:
+            return np.arctanh((place - lower) / half - 1)
+
+        return lambda u: lower + half * (1 + np.tanh(u)), lambda u: half / np.cosh(u) ** 2, back
     if np.isfinite(lower) or np.isfinite(upper):
         end, side = (lower, 1.0) if np.isfinite(lower) else (upper, -1.0)
-        return lambda u: end + side * np.exp(u), np.exp
-    return np.sinh, np.cosh
+        return lambda u: end + side * np.exp(u), np.exp, lambda place: np.log(side * (place - end))
+    return np.sinh, np.cosh, np.arcsinh

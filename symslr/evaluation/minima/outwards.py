@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, NoLeastValue
-from symslr.evaluation.minima.objective import MEDIUM, Objective
+from symslr.evaluation.minima.objective import MEDIUM, Objective, unknown
 from symslr.evaluation.minima.series import FEWEST, SPAN, USEFUL, Limit, limit
 from symslr.evaluation.minima.valley import FINE
 from symslr.evaluation.nodes.node import Pair
@@ -181,9 +181,12 @@ def beyond_edge(objective: Objective, points: Any, values: Any, i: int) -> Limit
     """What the function falls to beyond a point of the scan next to which it has no value.
 
     Raises:
-        CannotEvaluate: where that is not a limit.
+        CannotEvaluate: where that is not a limit. Beside 0 there is none.
     """
     open_ends = [k for k in (i - 1, i + 1) if not (0 <= k < len(points) and np.isfinite(values[k]))]
+    if points[i] == 0:
+        place = [float(points[open_ends[-1]])]
+        raise unknown(objective, place, objective.refused.get(tuple(place), "no digits in float64"))
     to_zero = all(0 <= k < len(points) and abs(points[k]) < abs(points[i]) for k in open_ends)
     back = SPAN if _told(objective) == 0 else FEWEST - 1
     start, factor = (points[i], 0.5) if to_zero else (points[i] / OUTWARDS**back, OUTWARDS)

@@ -350,14 +350,17 @@ def _bottom(objective: Objective, points: Any, values: Any) -> tuple[float, floa
     """
     is_fine, before, widest = np.zeros(3, dtype=bool), np.inf, float(points[2] - points[0]) / PARTS
     for _ in range(PARABOLAS):
+        if not np.isfinite(values).all():
+            break  # a parabola through no number has no vertex
         vertex, near = _vertex(points, values), min(NEAR * abs(points[1]) + 1e-5, widest)
         if abs(vertex - points[1]) <= near and not is_fine.all():
             values = np.array(
                 [own if known else objective.number([x]) for x, own, known in zip(points, values, is_fine)]
             )
-            is_fine, vertex = np.ones(3, dtype=bool), _vertex(points, values)
-            if not values[1] <= min(values[0], values[2]):
+            is_fine = np.ones(3, dtype=bool)
+            if not (np.isfinite(values).all() and values[1] <= min(values[0], values[2])):
                 break
+            vertex = _vertex(points, values)
         if abs(vertex - before) <= near:
             return float(values[1]), float(vertex)
         before, place = vertex, vertex

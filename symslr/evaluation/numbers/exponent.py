@@ -106,7 +106,7 @@ def exponential(kappa: Expr, x: Symbol) -> Exponential | None:
     exponent = expand(parts.exponent)
     rate = exponent.coeff(x, 1)
     constant = exponent.coeff(x, 0)
-    if rate == 0 or expand(exponent - rate * x - constant) != 0:
+    if rate == 0 or rate.has(x) or expand(exponent - rate * x - constant) != 0:
         return None
     return Exponential(parts.rest * exp_(constant), rate)
 
