@@ -29,6 +29,7 @@ from symslr.evaluation.engine import (
 )
 from symslr.evaluation.minima.at_infinity import limit_of_large_scales
 from symslr.evaluation.minima.features import Attended
+from symslr.evaluation.minima.sampled import sampled_risk
 from symslr.evaluation.nodes.composed import MinimumNode
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
@@ -77,8 +78,9 @@ def minimise(
     check_admitted(expr, inputs)
     check_means_exist(expr, inputs.given, moving)
     said = unheld(expr, {**one_point(inputs), **dict.fromkeys(moving, PLACE)})
-    known = Attended.of(expr), partial(_limit, expr, moving), _is_even(expr, moving), _is_along_scale(expr, moving)
-    node = MinimumNode(plan(expr), moving, *known)
+    is_along = _is_along_scale(expr, moving)
+    known = Attended.of(expr), partial(_limit, expr, moving), _is_even(expr, moving), is_along
+    node = MinimumNode(plan(expr), moving, *known, partial(sampled_risk, expr) if is_along else None)
     limits = dict(bounds or {})
     if inputs.arrays:
         return _along(node, inputs, tolerance_of(min(wanted, FLOAT_DIGITS)), limits, clock)

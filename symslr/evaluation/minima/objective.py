@@ -49,6 +49,7 @@ class Objective:
         is_even: whether it has the same value at the negative of its one variable.
         smallest: the size at least of a variable, in whose units steps are measured.
         closer: the places at which a scan over the scale of a key looks besides its own, as of ``Attended.closer``.
+        sampled: makes what gives values to two digits at places of the one variable, where that can be had.
     """
 
     node: Node
@@ -63,6 +64,7 @@ class Objective:
     is_even: bool = False
     smallest: float = 0.1
     closer: Callable[[Any], list[float]] | None = field(default=None, compare=False)
+    sampled: Callable[[], Callable[[float], Pair] | None] | None = field(default=None, compare=False)
 
     @property
     def is_float(self) -> bool:
@@ -75,7 +77,15 @@ class Objective:
     def of(self, node: Node, variables: tuple[Symbol, ...]) -> Objective:
         """Another function, as of the same parameters in other axes; nothing is known of it."""
         return replace(
-            self, node=node, variables=variables, seen=[], refused={}, limit=None, is_even=False, closer=None
+            self,
+            node=node,
+            variables=variables,
+            seen=[],
+            refused={},
+            limit=None,
+            is_even=False,
+            closer=None,
+            sampled=None,
         )
 
     def pair(self, place: Any, get: Callable[[], Pair] | None = None) -> Pair:

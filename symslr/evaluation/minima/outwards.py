@@ -138,7 +138,7 @@ def followed(objective: Objective, points: Any, values: Any, end: int, edge: flo
 
 
 def _told(objective: Objective) -> int:
-    """The first step outwards whose value may be part of a series: beyond it lies no feature, and a kernel selects as the law does."""
+    """The first step outwards whose value may be part of a series: beyond all features, and where a kernel selects as the law."""
     if not SCALES[1] < objective.selects <= FURTHEST:
         return first_step(objective)
     return max(first_step(objective), int(np.ceil(np.log(objective.selects / NEARER) / np.log(OUTWARDS))))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
+from symslr.evaluation.errors import CannotEvaluate, OutOfDigits, TooDear
 from symslr.evaluation.minima.grid import POINTS, STARTS, beside, local_minima, scan
 from symslr.evaluation.minima.local import Least, bracketed, polished
 from symslr.evaluation.minima.objective import MEDIUM, Objective, all_looked_at, has_risen, unknown
@@ -268,6 +268,7 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     if vanished is not None:
         return vanished  # before values further out, which are dear under so strong a signal
     values = _told_apart(rough, fine, points)
+    values, dear = _sampled_where_dear(objective, points, values)
     all_looked_at(objective, [[x] for x in points], values)
     vanished = _vanished(rough, [interval])
     if vanished is not None:
@@ -290,6 +291,8 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         highest = np.max(around, where=np.isfinite(around), initial=values[i])
         if any(2 * values[i] - highest > known for known, _ in found):
             continue  # a smooth function falls no lower between this point and its neighbours
+        if any(float(x) in dear for x in points[max(i - 1, 0) : i + 2]):
+            raise unknown(objective, [points[i]], "its values there are sampled, to two digits")
         if inside and np.isfinite(around).all():
             value, bottom = _bottom(fine, points[i - 1 : i + 2], around)
             found.append((value, [bottom]))
@@ -341,6 +344,25 @@ def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
         if np.isfinite(finer[0]) or not np.isfinite(values[k]):
             found[k] = finer
     return found[:, 0]
+
+
+def _sampled_where_dear(objective: Objective, points: Any, values: Any) -> tuple[Any, set[float]]:
+    """The values with samples where meshes are too dear, and their places: where they lie above the lowest value."""
+    dear = [k for k, x in enumerate(points) if isinstance(objective.refused.get((float(x),)), TooDear)]
+    dear = [
+        k for k in dear if not np.isfinite(values[k]) and not has_risen(objective, points[:, None].tolist(), values, k)
+    ]
+    sampled = None if objective.sampled is None or not dear else objective.sampled()
+    known, found, values = float(np.min(values)), set[float](), values.copy()
+    if sampled is None:
+        return values, found
+    for k in dear:
+        with suppress(CannotEvaluate):
+            value, error = sampled(float(points[k]))
+            if value - error > known:
+                values[k] = value
+                found.add(float(points[k]))
+    return values, found
 
 
 def _bottom(objective: Objective, points: Any, values: Any) -> tuple[float, float]:

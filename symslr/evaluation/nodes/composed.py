@@ -215,7 +215,8 @@ class MinimumNode(Node):
     """The least value of ``body`` over real ``variables``; the error is of second order in the place.
 
     A search goes as far out as what is ``attended`` to changes, and looks closer where that turns if its one variable is the scale
-    of a key; ``limit`` is what the body tends to as that variable goes to plus or minus infinity, where that is known.
+    of a key; ``limit`` is what the body tends to as that variable goes to plus or minus infinity, where that is known; ``sampled``
+    gives its values to two digits where meshes are too dear.
     """
 
     def __init__(
@@ -226,9 +227,10 @@ class MinimumNode(Node):
         limit: Callable[[int], Node | None] | None = None,
         is_even: bool = False,
         is_along_scale: bool = False,
+        sampled: Callable[[Mapping[Symbol, float]], Callable[[float], Pair] | None] | None = None,
     ) -> None:
         self.body, self.variables, self.attended, self.limit, self.is_even = body, variables, attended, limit, is_even
-        self.is_along_scale = is_along_scale
+        self.is_along_scale, self.sampled = is_along_scale, sampled
 
     def closed(self, kernel: Expr) -> MinimumNode:
         return MinimumNode(self.body.closed(kernel), self.variables, self.attended)
@@ -258,6 +260,9 @@ class MinimumNode(Node):
         met, selects = self.attended.met(numbers), self.attended.selects(numbers)
         objective = Objective(self.body, self.variables, context, scope, met=met, selects=selects)
         closer = partial(self.attended.closer, numbers) if self.is_along_scale else None
-        objective = replace(objective, limit=partial(self._limit, context, scope), is_even=self.is_even, closer=closer)
+        sampled = None if self.sampled is None else partial(self.sampled, numbers)
+        objective = replace(
+            objective, limit=partial(self._limit, context, scope), is_even=self.is_even, closer=closer, sampled=sampled
+        )
         value, error, place = least(objective, intervals, continuation)
         return value, error, dict(zip(self.variables, place))
