@@ -158,7 +158,26 @@ def test_selections_on_spiked_slr(capsys):
     assert float(found["value"]) == pytest.approx(float(known["value"]), rel=1e-7)
 
 
+def test_selections_on_max_slr(capsys):
+    found = said(capsys, "risk", "--task", "max", "--length", "3", "--nu", "2", "--attention", "top(3)", "--scale", "1")
+    known = said(
+        capsys, "risk", "--task", "max", "--length", "3", "--nu", "2", "--attention", "softmax", "--scale", "1"
+    )
+    assert abs(float(found["value"]) - float(known["value"])) < 5 * float(found["error"])
+    assert (
+        said(capsys, "risk", "--task", "max", "--length", "3", "--nu", "inf", "--attention", "entmax")["value"] == "0.0"
+    )
+
+
 REFUSED = [
+    (
+        ("risk", "--task", "max", "--length", "3", "--nu", "2", "--attention", "entmax", "--certified"),
+        "--certified: not available for a selection",
+    ),
+    (
+        ("risk", "--task", "max", "--length", "3", "--nu", "2", "--attention", "entmax", "--scale", "inf"),
+        "--attention 'top(1)'",
+    ),
     (("risk", "--length", "3", "--nu", "2", "--heads", "2", "--certified"), "--certified: not available"),
     (("risk", "--task", "max", "--length", "3", "--nu", "2", "--heads", "2"), "a law of location is needed here"),
     (("risk", "--length", "3", "--nu", "2", "--bias", "free"), "does not change a normalised attention"),

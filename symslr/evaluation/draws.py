@@ -121,7 +121,7 @@ def _inverse(mass: Any, nodes: Any) -> Callable[[Any], Any]:
 
 
 def _mapped(lower: float, upper: float) -> tuple[Tokens, Tokens, Tokens]:
-    """A map of the line to an interval, its slope, and its inverse."""
+    """A rising map of the line to an interval, its slope, and its inverse."""
     if np.isfinite(lower) and np.isfinite(upper):
         half = (upper - lower) / 2
 
@@ -129,7 +129,8 @@ def _mapped(lower: float, upper: float) -> tuple[Tokens, Tokens, Tokens]:
             return np.arctanh((place - lower) / half - 1)
 
         return lambda u: lower + half * (1 + np.tanh(u)), lambda u: half / np.cosh(u) ** 2, back
-    if np.isfinite(lower) or np.isfinite(upper):
-        end, side = (lower, 1.0) if np.isfinite(lower) else (upper, -1.0)
-        return lambda u: end + side * np.exp(u), np.exp, lambda place: np.log(side * (place - end))
+    if np.isfinite(lower):
+        return lambda u: lower + np.exp(u), np.exp, lambda place: np.log(place - lower)
+    if np.isfinite(upper):
+        return lambda u: upper - np.exp(-u), lambda u: np.exp(-u), lambda place: -np.log(upper - place)
     return np.sinh, np.cosh, np.arcsinh

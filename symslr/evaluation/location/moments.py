@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -77,8 +77,23 @@ class ByRules:
         return found if apart <= SETTLED else replace(found, unsettled=UNSETTLED)
 
 
-Route = ByRules | Sampled | LargestKeys
-"""Where the row of moments comes from."""
+class Route(Protocol):
+    """Where the row of moments comes from.
+
+    Attributes:
+        is_random: whether a search has points of its own for every seed.
+    """
+
+    @property
+    def is_random(self) -> bool: ...
+
+    def search(self, place: Place, seed: int = 0, rule: Rule = SEARCH) -> Any:
+        """The row for a search: quick, and smooth in the place."""
+        ...
+
+    def means(self, place: Place) -> Means:
+        """The row with its error."""
+        ...
 
 
 def route(attend: Attend, seconds: float) -> Route:

@@ -18,7 +18,7 @@ from symslr.evaluation.engine import evaluate
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.bayes import SECONDS, handed_out
 from symslr.evaluation.location.means import Means, Part, residual
-from symslr.evaluation.location.moments import Risk
+from symslr.evaluation.location.moments import Risk, Route
 from symslr.evaluation.location.risk import Found, found_least
 from symslr.evaluation.location.samples.points import PRECISE, REPLICATIONS, refined, uniforms
 from symslr.evaluation.location.setting import Setting
@@ -157,7 +157,8 @@ def _risk(task: Task, selection: Selection, seconds: float) -> Risk:
     """The risk of a selection under a task whose symbols all have their values."""
     draws = Draws.of(task.law)
     lengths = tuple(task.length) if isinstance(task.length, LengthLaw) else ((task.length, S.One),)
-    parts, beside = [], []
+    parts: list[tuple[float, Route]] = []
+    beside: list[tuple[float, Callable[[], Part]]] = []
     for length, share in lengths:
         # of a setting an attend asks for nothing but its length where neither a bias nor a filter stands
         attend = Attend.of(

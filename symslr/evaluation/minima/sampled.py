@@ -79,6 +79,6 @@ def _of(kernel: Expr, square: float, law: Any, lengths: list[tuple[int, float]])
         risks = square + 1.0 - hit**2 / norm
         if not np.all(np.isfinite(risks)):
             raise CannotEvaluate("a kernel vanishes at all tokens of a sequence, as far as float64 tells")
-        return float(np.mean(risks)), SIGMAS * standard_error(risks)
+        return float(np.mean(risks)), SIGMAS * standard_error(risks.tolist())
 
     return at

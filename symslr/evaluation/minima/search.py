@@ -249,7 +249,9 @@ def _taken(objective: Objective, found: Limit) -> Least:
             pass
     if found.level:
         at = number(1 if found.place >= 0 else -1)
-        return *objective.pair([at]), [(at, abs(at))]
+        value, error = objective.pair([at])
+        if abs(value - found.value) <= error + found.error:  # else it is level only further out
+            return value, error, [(at, abs(at))]
     if not objective.is_float and found.error > objective.context.tolerance * abs(found.value):
         known = int(-np.log10(found.error / abs(found.value)))
         raise OutOfDigits(
@@ -267,8 +269,7 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     vanished = _vanished(rough, [interval])
     if vanished is not None:
         return vanished  # before values further out, which are dear under so strong a signal
-    values = _told_apart(rough, fine, points)
-    values, dear = _sampled_where_dear(objective, points, values)
+    values, dear = _told_apart(rough, fine, points)
     all_looked_at(objective, [[x] for x in points], values)
     vanished = _vanished(rough, [interval])
     if vanished is not None:
@@ -300,7 +301,9 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
             found.append((float(values[i]), [float(points[i])]))
         else:
             edges.append(i)
-    if edges and not any(known <= values[edges[0]] for known, _ in found):
+    if edges and not any(
+        known - (own.error if isinstance(own, Limit) else 0.0) <= values[edges[0]] for known, own in found
+    ):
         reached = beyond_edge(objective, points, values, edges[0])
         found.append((reached.value, reached))
     if not found:
@@ -326,12 +329,13 @@ def _points(objective: Objective, interval: tuple[float, float]) -> Any:
     return distinct(np.concatenate([points, more[(low < more) & (more < high)]]))
 
 
-def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
-    """The values at the points, finer ones where the errors of neighbours hide which is lower.
+def _told_apart(rough: Objective, fine: Objective, points: Any) -> tuple[Any, set[float]]:
+    """The values at the points, finer ones where the errors of neighbours hide which is lower; and at which they are sampled.
 
     Not where both lie so high that a smooth function falls between them no lower than to some other point.
     """
     found = rough.all_known(points[:, None])
+    dear = _sampled_where_dear(rough, points, found)
     most, errors = np.min(np.sum(found, axis=1)), found[:, 1].copy()
     values = found[:, 0].copy()
     for k in np.flatnonzero(~np.isfinite(values)):
@@ -343,26 +347,30 @@ def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
         finer = fine.known([points[k]])
         if np.isfinite(finer[0]) or not np.isfinite(values[k]):
             found[k] = finer
-    return found[:, 0]
+            dear.discard(float(points[k]))
+    return found[:, 0], dear
 
 
-def _sampled_where_dear(objective: Objective, points: Any, values: Any) -> tuple[Any, set[float]]:
-    """The values with samples where meshes are too dear, and their places: where they lie above the lowest value."""
-    dear = [k for k, x in enumerate(points) if isinstance(objective.refused.get((float(x),)), TooDear)]
-    dear = [
-        k for k in dear if not np.isfinite(values[k]) and not has_risen(objective, points[:, None].tolist(), values, k)
-    ]
-    sampled = None if objective.sampled is None or not dear else objective.sampled()
-    known, found, values = float(np.min(values)), set[float](), values.copy()
-    if sampled is None:
-        return values, found
-    for k in dear:
+def _sampled_where_dear(objective: Objective, points: Any, found: Any) -> set[float]:
+    """Fills in sampled values and their errors, (points, 2), where meshes are too dear, and says where.
+
+    Not where one may be lower than the lowest value that is known.
+    """
+    values, places, sampled = found[:, 0].copy(), set[float](), None
+    for k in np.flatnonzero(~np.isfinite(values)):
+        if not isinstance(objective.refused.get((float(points[k]),)), TooDear):
+            continue
+        if objective.sampled is None or has_risen(objective, points[:, None].tolist(), values, int(k)):
+            continue
+        sampled = sampled or objective.sampled()
+        if sampled is None:
+            break
         with suppress(CannotEvaluate):
             value, error = sampled(float(points[k]))
-            if value - error > known:
-                values[k] = value
-                found.add(float(points[k]))
-    return values, found
+            if value - error > np.min(values):
+                found[k] = value, error
+                places.add(float(points[k]))
+    return places
 
 
 def _bottom(objective: Objective, points: Any, values: Any) -> tuple[float, float]:
