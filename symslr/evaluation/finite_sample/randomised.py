@@ -19,6 +19,7 @@ from symslr.evaluation.finite_sample.fixed_point import (
     ARRIVED,
     MOST_JUMPS,
     MOST_SPREAD,
+    VANISHED,
     FixedPoint,
     Memory,
     SaddleMap,
@@ -195,8 +196,12 @@ def _error(numbers: Sequence[float], found: Sequence[FixedPoint]) -> float:
 
 
 def _unseen(found: Sequence[FixedPoint]) -> float:
-    """Squared length of a key that may be there though it is 0 on these samples, as the share of those not seen has it."""
-    return sum(point.unseen for point in found) / len(found) ** 2
+    """Squared length of a key that may be there though it is 0 on these samples, as the share of those not seen has it.
+
+    It is no less than what is held in the place of 0.
+    """
+    mean = sum(point.unseen for point in found) / len(found)
+    return max(mean / len(found), VANISHED) if mean else 0.0
 
 
 def branches(
