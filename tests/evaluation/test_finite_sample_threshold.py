@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import pytest
 from scipy.optimize import brentq
+from sympy import cos, cosh
 
 from symslr.evaluation.finite_sample.fit import finite_sample
+from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR, linear, softmax
+from symslr.model.symbols import x
 
 
 def ridge_risk(share: float, alpha: float, ridge: float) -> float:
@@ -40,3 +43,32 @@ def test_a_large_ridge_is_reached_by_way_of_moderate_ones() -> None:
     for ridge in (1e5, 1e6):
         found = finite_sample(SpikedSLR(), linear, values, alpha=1.0, ridge=(ridge, 0.3), precision=0.005)
         assert abs(float(found.risk) - expected) <= 2 * float(found.risk.error) < 0.01
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_key_that_dies_out(seed: int) -> None:
+    """Regression: refused, as the logarithm of its length has no fixed point. Attention is then 1/L, as under a large ridge."""
+    values = {"L": 2, "nu": 2.5, "Delta": 0}
+    found = finite_sample(SpikedSLR(), Attention(2 + cos(x)), values, alpha=2.0, ridge=(1.0, 1.0), seed=seed)
+    assert abs(float(found.risk) - ridge_risk(0.5, 2.0, 1.0)) <= 2 * float(found.risk.error) < 0.002
+    assert float(found.order_parameters["q_k"]) < 1e-9 < float(found.order_parameters["q_k"].error) < 0.01
+    assert float(found.order_parameters["m_k"]) == 0
+    assert found.stable
+
+
+def test_what_is_held_in_the_place_of_a_key_of_0_is_in_the_error() -> None:
+    """Under a large ridge no sample can pull at the key, and 1e-10 was said to be known to 1e-12."""
+    values = {"L": 2, "nu": 2.5, "Delta": 0}
+    found = finite_sample(SpikedSLR(), Attention(cosh(x)), values, alpha=1.0, ridge=(1e9, 1.0))
+    assert abs(float(found.risk) - ridge_risk(0.5, 1.0, 1.0)) <= 2 * float(found.risk.error)
+    assert float(found.order_parameters["q_k"]) <= float(found.order_parameters["q_k"].error) < 1e-8
+
+
+def test_a_key_that_few_samples_keep_from_dying_out() -> None:
+    """Regression: refused. Fits at D = 1000 by L-BFGS have a risk of 0.825 and q_k = 2.8e-4, averaged over six."""
+    values = {"L": 2, "nu": 2.5, "Delta": 0}
+    found = finite_sample(SpikedSLR(), Attention(cosh(x)), values, alpha=1.0, ridge=(1.0, 1.0))
+    length = found.order_parameters["q_k"]
+    # at 131072 samples, by plain steps: q_k = 2.4e-4; a key of exactly 0 would have a risk of 0.82735
+    assert float(found.risk) == pytest.approx(0.8272, abs=5e-4)
+    assert abs(float(length) - 2.4e-4) <= 2 * float(length.error) < 1e-3

@@ -6,20 +6,22 @@ iteration.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from sympy import Symbol, simplify
+from sympy import Expr, Symbol, simplify
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fields import Array
 from symslr.evaluation.finite_sample.problem import FitProblem, ReplicaState, Training
 from symslr.evaluation.finite_sample.sample_set import SampleSet
 from symslr.evaluation.numbers.compiled import compile_float
+from symslr.model.symbols import x
 from symslr.theory.finite_sample_energy import ALPHA, KEY, force_means
 from symslr.theory.finite_sample_saddle import saddle_point_equations
 
@@ -102,6 +104,11 @@ class SaddleMap:
         ]
 
     @property
+    def short(self) -> float:
+        """Squared length up to which a key is near 0; 0 where it is no such key."""
+        return _short(self.problem.attention.kernel)
+
+    @property
     def is_affine(self) -> bool:
         """Whether the proximal problem is one scalar equation a sample."""
         return self.sets[0].affine is not None
@@ -177,6 +184,23 @@ class SaddleMap:
         """E (y - f)^2 of the fit on a new sample: Delta^2 + 1 - 2 m_v E sigma_eps + q_v E |sigma|^2, values integrated."""
         hit, norm = self._mixed(lambda samples: samples.attention(state))
         return float(self.problem.noise**2 + 1 - 2 * state.m_v * hit + state.q_v * norm)
+
+
+@cache
+def _short(kernel: Expr) -> float:
+    """Squared length up to which a key is near 0, in units of the kernel's curvature; 0 where a key may not be 0.
+
+    It may where attention is even, so that no direction is told from its negative, and not 0 at 0. Near 0 attention is then
+    1/L up to terms of the order of the squared length.
+    """
+    mirrored = kernel.subs(x, -x)
+    if abs(float(kernel.subs(x, 0.7) - mirrored.subs(x, 0.7))) > 1e-9 or simplify(kernel - mirrored) != 0:
+        return 0.0
+    value, *curved = (kernel.diff(x, order).subs(x, 0) for order in (0, 2, 4))
+    if value == 0 or not all(part.is_finite for part in (value, *curved)):
+        return 0.0
+    second, fourth = (abs(float(part / value)) for part in curved)
+    return SHORT / max(1.0, second, math.sqrt(fourth))
 
 
 def _channel(alpha: float, ridge: float, m: float, q: float, V: float, means: Array) -> tuple[float, float, float]:
@@ -268,6 +292,8 @@ class FixedPoint:
         change: largest move of a coordinate under one more guarded step, or what is left of the way where the iteration was
             given up. Above ``TOLERANCE`` it is the jump of the few samples whose two best minima are nearly level, of order
             1/n, unless the iteration has not arrived.
+        is_short: whether it is that of a key near 0.
+        unseen: where the key is 0, the squared length in units of the kernel that samples too rare to be seen may give it; else 0.
     """
 
     state: ReplicaState
@@ -275,6 +301,16 @@ class FixedPoint:
     training_loss: float
     energy: float
     change: float
+    is_short: bool = False
+    unseen: float = 0.0
+
+
+SHORT = 0.01
+"""Squared length of a key near 0, in units of the kernel."""
+VANISHED = 1e-10
+"""Squared length of a key in whose place 0 may stand: it moves no other number by more than its order."""
+MOST_PLAIN = 60
+"""Plain steps towards a key near 0: one step shrinks what is left of it by a factor."""
 
 
 def solve(
@@ -285,7 +321,71 @@ def solve(
     memory: Memory | None = None,
     most_steps: int = MOST_STEPS,
 ) -> FixedPoint:
-    """The fixed point reached from ``start``.
+    """The fixed point reached from ``start``; where attention is even, maybe that of a key near 0 or 0.
+
+    Raises:
+        CannotEvaluate: where the first step leaves the reals; where a later one does, ``change`` tells.
+    """
+    if start.q_k < SHORT and start.q_k < saddle.short:
+        near = _near_zero(saddle, training, start, tolerance)
+        if near is not None:
+            return near
+    found = _accelerated_solution(saddle, training, start, tolerance, memory, most_steps)
+    if found.change >= ARRIVED and saddle.short:
+        return _near_zero(saddle, training, start, tolerance) or found
+    return found
+
+
+def _unseen(saddle: SaddleMap, training: Training, state: ReplicaState, risk: float) -> float:
+    """Squared length, in units of the kernel, that samples may give a key of 0 of which none was drawn.
+
+    A share s of them gives it alpha s d^2, where d <= sqrt(V_k) |y - f| is how far the proximal point moves. Of n samples the
+    largest (y - f)^2 is about 2 log n times the mean, and a share of 4/n is missed once in 50 times: half of it is the error.
+    """
+    count = saddle.sets[0].count
+    return 4 * training.alpha * state.V_k * risk * math.log(count) / count * SHORT / saddle.short
+
+
+def _near_zero(saddle: SaddleMap, training: Training, start: ReplicaState, tolerance: float) -> FixedPoint | None:
+    """The fixed point of a key near 0, or of the key 0, by plain steps; None where there is none, or it is not stable.
+
+    Few samples, of large labels, pull at a key of 0 however short it is, and its length depends on their share. On samples
+    without one of them the key dies out, and its logarithm has no fixed point. There the key is held at ``VANISHED``, the
+    others settle, and 0 is a fixed point that is stable where one more step shrinks both parts of the key.
+    """
+    held = math.sqrt(VANISHED / 2)
+    state = replace(start, q_k=start.m_k**2 + max(start.R_k, saddle.short))
+    for samples in saddle.sets:
+        samples.forget()
+    try:
+        for _ in range(MOST_PLAIN):
+            step = saddle.step(state, training)
+            after = step.following
+            change = np.abs(after.coordinates() - state.coordinates())
+            shrinks = state.q_k <= VANISHED and after.R_k < state.R_k and abs(after.m_k) < held
+            if np.max(np.delete(change, [0, 1]) if shrinks else change) < tolerance:
+                aside = saddle.step(replace(state, m_k=held, q_k=VANISHED), training).following if shrinks else after
+                if after.q_k >= saddle.short or (shrinks and not (abs(aside.m_k) < held and aside.R_k < VANISHED / 2)):
+                    return None
+                left = float(np.max(np.delete(change, [0, 1]) if shrinks else change))
+                risk = saddle.test_risk(state)
+                unseen = _unseen(saddle, training, state, risk) if shrinks else 0.0
+                return FixedPoint(state, risk, step.training_loss, step.energy, left, True, unseen)
+            state = replace(after, m_k=0.0, q_k=VANISHED) if after.q_k < VANISHED else after
+    except CannotEvaluate:
+        return None
+    return None
+
+
+def _accelerated_solution(
+    saddle: SaddleMap,
+    training: Training,
+    start: ReplicaState,
+    tolerance: float,
+    memory: Memory | None,
+    most_steps: int,
+) -> FixedPoint:
+    """The fixed point reached from ``start`` by accelerated steps.
 
     A sample whose proximal problem has two nearly level minima jumps between them, which makes the map discontinuous by
     order 1/n. So the basins are settled by guarded minimisation, the smooth map in these basins is iterated to its fixed
@@ -343,14 +443,20 @@ def attempt(
     return point if point.change < arrived else None
 
 
+def _distances(state: ReplicaState, other: ReplicaState) -> Array:
+    """How far apart two states are in every coordinate; keys near 0 are apart by their lengths, not by the logarithms."""
+    apart = np.abs(state.coordinates() - other.coordinates())
+    if max(state.q_k, other.q_k) < SHORT:
+        apart[1] = abs(state.R_k - other.R_k)
+    return apart
+
+
 def has_strayed(point: FixedPoint, home: ReplicaState) -> bool:
     """Whether a fixed point is not on the branch that is ``home`` on another randomisation."""
-    here, there = point.state.coordinates(), home.coordinates()
     units = np.array([1 + abs(home.m_k), 1, 1, 1 + abs(home.m_v), 1, 1])
-    return bool(np.max(np.abs(here - there) / units) >= ELSEWHERE)
+    return bool(np.max(_distances(point.state, home) / units) >= ELSEWHERE)
 
 
 def is_new(point: FixedPoint, known: Iterable[FixedPoint]) -> bool:
     """Whether a fixed point is on none of the branches that are known."""
-    at = point.state.coordinates()
-    return all(np.max(np.abs(at - other.state.coordinates())) >= SAME for other in known)
+    return all(np.max(_distances(point.state, other.state)) >= SAME for other in known)

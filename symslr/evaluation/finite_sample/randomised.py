@@ -19,6 +19,7 @@ from symslr.evaluation.finite_sample.fixed_point import (
     ARRIVED,
     MOST_JUMPS,
     MOST_SPREAD,
+    VANISHED,
     FixedPoint,
     Memory,
     SaddleMap,
@@ -181,10 +182,26 @@ def _error(numbers: Sequence[float], found: Sequence[FixedPoint]) -> float:
     """The standard error of a mean over randomisations, and what their fixed points move it by in second order.
 
     A coordinate that scatters by d moves a number by about d^2/2 on average, relative to its size. It does so too where the
-    number hardly scatters, as a risk near its largest value.
+    number hardly scatters, as a risk near its largest value. A key near 0 moves a number in proportion to its squared length,
+    not to the logarithm; and as that is never below 0, its mean may be off by as much as it scatters.
     """
-    scatter = np.var([point.state.coordinates() for point in found], axis=0, ddof=1)
-    return math.hypot(standard_error(numbers), abs(float(np.mean(numbers))) * float(np.max(scatter)) / 2)
+    coordinates = np.array([point.state.coordinates() for point in found])
+    beside = 0.0
+    if any(point.is_short for point in found):
+        coordinates[:, 1] = [point.state.R_k for point in found]
+        beside = float(np.std(numbers, ddof=1))
+    size = abs(float(np.mean(numbers)))
+    second = size * float(np.max(np.var(coordinates, axis=0, ddof=1))) / 2
+    return math.hypot(standard_error(numbers), second, beside, size * _unseen(found))
+
+
+def _unseen(found: Sequence[FixedPoint]) -> float:
+    """Squared length of a key that may be there though it is 0 on these samples, as the share of those not seen has it.
+
+    It is no less than what is held in the place of 0.
+    """
+    mean = sum(point.unseen for point in found) / len(found)
+    return max(mean / len(found), VANISHED) if mean else 0.0
 
 
 def branches(
@@ -248,7 +265,9 @@ def _summary(
 
     def value(name: str) -> Value:
         numbers = [attrgetter(name)(point) for point in found]
-        return statistical(numbers, _error(numbers, found), method, seconds)
+        # The few samples pull with a force that does not vanish with the key, and so they move V_k by the root of q_k.
+        hidden = {"state.q_k": _unseen(found), "state.V_k": float(np.mean(numbers)) * math.sqrt(_unseen(found))}
+        return statistical(numbers, math.hypot(_error(numbers, found), hidden.get(name, 0.0)), method, seconds)
 
     return FiniteSample(
         value("risk"),

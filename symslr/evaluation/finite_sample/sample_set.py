@@ -49,7 +49,7 @@ class SampleSet:
     ) -> None:
         keys = key_dimensions(law, length)
         normals = normal_points(count, keys + length + 1, seed)
-        self.length, self.noise = length, noise
+        self.length, self.noise, self.count = length, noise, count
         self.sampler = key_sampler(law, length, normals[:keys])
         self.value_normals = normals[keys:]
         self.terms, self.affine = _proximal(attention)
