@@ -15,6 +15,7 @@ from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1
 from symslr.model.largest import IsLargest
+from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import ScalarLaw, normal, student
 from symslr.model.symbols import L, a, chi, epsilon, l, x
 from symslr.model.task import Task
@@ -106,6 +107,13 @@ def test_a_positive_kernel_that_underflows(kernel: Expr, log_kernel: Function) -
     by_hand = 1 - np.sum(weight * first) ** 2 / np.sum(weight * (first**2 + (1 - first) ** 2))
     found = evaluate(population_risk(SpikedSLR(length=2, noise=0), Attention(kernel), 1), {"nu": 1}, digits=11)
     assert abs(float(found.value) - by_hand) <= float(found.error) + 1e-13
+
+
+def test_a_length_is_no_law_of_one() -> None:
+    """Regression: it ended in a TypeError; a task takes the law."""
+    law = LengthLaw({1: Rational(1, 3), 3: Rational(2, 3)})
+    with pytest.raises(ValueError, match="L: found a law of the length; expected an integer >= 1, or a task of random"):
+        evaluate(population_risk(SpikedSLR(noise=0), softmax, 1), {"L": law, "nu": 1})
 
 
 def test_a_mean_that_diverges_is_named() -> None:
