@@ -21,6 +21,8 @@ FILES: dict[str, str | bytes] = {
     "binary.toml": bytes(range(256)),
     "nul.toml": "name = 'a\\u0000b'\nweight = 'exp(chi[eps])'",
     "unknown.toml": "[task]\nweigth = '1'\n",
+    "tables.toml": "[[task]]\nname = 'spiked'\n",
+    "noname.toml": "task = 'spiked'\n",
     "code.toml": '[task]\nweight = \'__import__("os").system("true")\'\n',
     "negative.toml": "[task]\nweight = '1 - 2*chi[eps]'\n",
     "mean.toml": "[task]\nweight = 'exp(chi[eps])'\n",
