@@ -15,7 +15,7 @@ Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"""
 GREEK = dict(zip("αβγδεζηθκλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ", GREEK_NAMES.split(), strict=True))
 SIGNS = {"≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "→": r"\to", "∞": r"\infty", "×": r"\times"}
 LATEX_NAME = re.compile(r"(\\[A-Za-z]+|[^\\%$#&~])*")
-IN_NAMES = {sign: "\\" + sign for sign in "%$#&_{} "} | {"\\": r"\backslash ", "~": r"\sim ", "^": r"\wedge "}
+IN_NAMES = {sign: "\\" + sign for sign in "%$#&_{} "} | {"\\": r"{\setminus}", "~": r"{\sim}", "^": r"{\wedge}"}
 """Signs of a name that is no LaTeX."""
 COMMANDS = re.compile(r"\\(emph|textbf|textit|texttt|text)\{([^{}]*)\}")
 CODE = re.compile(r"\\texttt\{[^{}]*\}")

@@ -24,7 +24,7 @@ CASES = [
     (STANDARD_NORMAL.density, r"\frac{e^{-x^{2}/2}}{\sqrt{2 \pi}}"),
     (normal(sqrt(nu)).density, r"\frac{e^{-(x - \sqrt{\nu})^{2}/2}}{\sqrt{2 \pi}}"),
     (Symbol("rate") * Symbol("st_1") ** 2, r"\mathrm{rate} \mathrm{st}_{1}^{2}"),
-    (Symbol("a_b_%$#&\\x"), r"\mathrm{a\_b\_\%\$\#\&\backslash x}"),
+    (Symbol("a_b_%$#&\\x"), r"\mathrm{a\_b\_\%\$\#\&{\setminus}x}"),
     (Symbol("x_{"), r"\mathrm{x\_\{}"),
     (Symbol(r"\hat{q}_1"), r"\hat{q}_1"),
     (Function("f#")(x), r"\mathrm{f\#}{(x)}"),
