@@ -21,6 +21,8 @@ FILES: dict[str, str | bytes] = {
     "binary.toml": bytes(range(256)),
     "nul.toml": "name = 'a\\u0000b'\nweight = 'exp(chi[eps])'",
     "unknown.toml": "[task]\nweigth = '1'\n",
+    "tables.toml": "[[task]]\nname = 'spiked'\n",
+    "noname.toml": "task = 'spiked'\n",
     "code.toml": '[task]\nweight = \'__import__("os").system("true")\'\n',
     "negative.toml": "[task]\nweight = '1 - 2*chi[eps]'\n",
     "mean.toml": "[task]\nweight = 'exp(chi[eps])'\n",
@@ -35,6 +37,7 @@ FILES: dict[str, str | bytes] = {
     "narrow.toml": '[task]\nrelevant = "exp(-(x-1)**2/(2*1e-12))/(1e-6*sqrt(2*pi))"\nothers = "exp(-x**2/2)/sqrt(2*pi)"\n',
     "wide.toml": '[task]\nrelevant = "exp(-x**2/(2*1e8))/(1e4*sqrt(2*pi))"\nothers = "exp(-x**2/2)/sqrt(2*pi)"\n',
     "cauchy.toml": '[task]\nrelevant = "1/(pi*(1+(x-4)**2))"\nothers = "1/(pi*(1+x**2))"\n',
+    "half_line.toml": '[task]\nrelevant = "x*exp(-x)"\nothers = "exp(-x)"\nsupport = [0, "inf"]\n',
     "neg.toml": '[task]\nweight = "1+chi[eps]/10"\n',
     # what nothing would hear: the number would be that of another model
     "unheard_others.toml": '[task]\nname = "spiked"\nothers = "exp(-x)"\nsupport = [0, "inf"]\n[values]\nnu = 1\n',

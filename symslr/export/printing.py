@@ -35,6 +35,7 @@ from sympy.printing.latex import LatexPrinter
 from symslr.export import arrange
 from symslr.export.laws import family
 from symslr.export.measure import width as measured
+from symslr.export.text import name_to_tex
 from symslr.expression.at import At
 from symslr.expression.expectation import Expectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import ConditionalMean, Minimum
@@ -237,6 +238,8 @@ class HousePrinter(LatexPrinter):
 
     def _house_Symbol(self, expr: Symbol) -> str:
         """A name of several letters upright and in one piece: of ``rate`` TeX makes a product of four."""
+        if (name := name_to_tex(expr.name)) != expr.name:
+            return name
         return re.sub(r"^[A-Za-z]{2,}", lambda name: rf"\mathrm{{{name[0]}}}", super()._print_Symbol(expr))
 
     _house_Dummy = _house_Symbol
@@ -248,7 +251,10 @@ class HousePrinter(LatexPrinter):
 
     def function_name(self, expr: Expr) -> str:
         """LaTeX of the function's name, such as ``\\log`` or ``\\operatorname{erf}``."""
-        return NAMES.get(type(expr).__name__) or self._hprint_Function(type(expr).__name__)
+        own = type(expr).__name__
+        if (name := name_to_tex(own)) != own:
+            return name
+        return NAMES.get(own) or self._hprint_Function(own)
 
     def _function(self, expr: Expr, power: str) -> str:
         raised = f"^{{{power}}}" if power else ""

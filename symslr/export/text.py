@@ -7,11 +7,16 @@ import re
 from collections.abc import Callable, Iterator
 
 MATH = re.compile(r"(?<!\\)\$(.+?)(?<!\\)\$", re.DOTALL)
+BRACES = re.compile(rf"{MATH.pattern}|\\.|[{{}}]|\\$", re.DOTALL)
+"""Braces, and what holds none that counts: formulas, commands of one character; and a backslash at the end."""
 UNESCAPED = re.compile(r"(?<!\\)([%&#_])")
 GREEK_NAMES = """alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega
 Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"""
 GREEK = dict(zip("αβγδεζηθκλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ", GREEK_NAMES.split(), strict=True))
 SIGNS = {"≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "→": r"\to", "∞": r"\infty", "×": r"\times"}
+LATEX_NAME = re.compile(r"(\\[A-Za-z]+|[^\\%$#&~])*")
+IN_NAMES = {sign: "\\" + sign for sign in "%$#&_{} "} | {"\\": r"{\setminus}", "~": r"{\sim}", "^": r"{\wedge}"}
+"""Signs of a name that is no LaTeX."""
 COMMANDS = re.compile(r"\\(emph|textbf|textit|texttt|text)\{([^{}]*)\}")
 CODE = re.compile(r"\\texttt\{[^{}]*\}")
 """What is typed as it stands: no two hyphens in it are a dash."""
@@ -34,8 +39,37 @@ def pieces(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def text_to_tex(text: str) -> str:
-    """``text`` with the characters that TeX would take for commands escaped outside mathematics."""
-    return "".join(f"${part}$" if is_math else _plain_to_tex(part) for is_math, part in pieces(text))
+    """``text`` with the characters that TeX would take for commands escaped outside mathematics, and braces without a partner."""
+    return "".join(_formula_to_tex(part) if is_math else _plain_to_tex(part) for is_math, part in pieces(paired(text)))
+
+
+def paired(text: str) -> str:
+    """``text`` in which braces without a partner, and a backslash that would take the end for its own, are escaped."""
+    open_at: list[int] = []
+    lone: dict[int, str] = {}
+    for found in BRACES.finditer(text):
+        place, token = found.start(), found[0]
+        if token == "{":
+            open_at.append(place)
+        elif token == "}" and open_at:
+            open_at.pop()
+        elif token in ("}", "\\"):
+            lone[place] = r"\}" if token == "}" else r"\textbackslash{}"
+    lone |= dict.fromkeys(open_at, r"\{")
+    return "".join(lone.get(place, letter) for place, letter in enumerate(text))
+
+
+def _formula_to_tex(formula: str) -> str:
+    """A formula between dollar signs, without comments; as it is typed where its braces have no partners."""
+    whole = re.sub(r"(?<!\\)([%#])", r"\\\1", formula)
+    return f"${whole}$" if paired(formula) == formula else plain_to_tex(f"${formula}$")
+
+
+def name_to_tex(name: str) -> str:
+    """A name that a formula takes: ``name`` itself where it can be LaTeX, else its characters as they are, upright."""
+    if LATEX_NAME.fullmatch(name) and paired(name) == name:
+        return name
+    return rf"\mathrm{{{''.join(IN_NAMES.get(letter, letter) for letter in name)}}}"
 
 
 def _plain_to_tex(text: str) -> str:

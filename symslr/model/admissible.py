@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 
 import numpy as np
-from sympy import Expr, Float, Integer, Rational, S, atanh, erfc, oo
+from sympy import Expr, Float, Integer, Mul, Rational, S, atanh, erfc, oo
 
 from symslr.model.float64 import compiled, logs_of_one_more, uncancelled
 from symslr.model.form import check_parameters, check_weight
@@ -25,7 +25,7 @@ MEAN_TOLERANCE = 1e-12
 NOTHING = Float((0, 1, -332193, 1))
 """2^-332193, about 1e-100000: a kernel with less than this on the line is too steep there for any of its numbers to be found.
 
-A power of two, as making one of ten from its decimals takes 0.08 s."""
+Unless it is known to be positive. A power of two, as making one of ten from its decimals takes 0.08 s."""
 
 NOT_FOUND = 0.03
 """An error of the mean beyond which it counts as not found."""
@@ -308,9 +308,13 @@ def check_nonnegative(kernel: Expr, support: tuple[Expr, Expr] = (-oo, oo)) -> N
 def _harmless(kernel: Expr, values: Mapping[Expr, float], place: float, around: np.ndarray) -> bool:
     """Whether the kernel in 30 digits is something after all, where float64 underflows, or nothing at the point 0 alone.
 
-    No token lies at a point, and tokens near 0 keep all their digits; those near another zero do not.
+    No token lies at a point, and tokens near 0 keep all their digits; those near another zero do not. A factor that is known to
+    be positive, as exp(-exp(-x)), has no zero however far it underflows: only the others are looked at.
     """
-    apart = uncancelled(kernel, lambda y: erfc(-y, evaluate=False))
+    signed = Mul(*(factor for factor in Mul.make_args(kernel) if not factor.is_positive))
+    if signed is S.One:
+        return True
+    apart = uncancelled(signed, lambda y: erfc(-y, evaluate=False))
     apart = logs_of_one_more(apart, lambda u: 2 * atanh(u / (u + 2)))
     fixed = apart.subs({s: Rational(v) for s, v in values.items()})
 

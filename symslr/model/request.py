@@ -242,7 +242,9 @@ def tables_of_text(text: str, path: str) -> Tables:
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise ValueError(f"{path}: not a TOML file ({problem})") from None
     for name, table in tables.items():
-        if name not in TABLES or not isinstance(table, dict):
+        if name in TABLES and not isinstance(table, dict):
+            raise ValueError(f"{path}: found {name!r} that is not a table; expected one table [{name}]")
+        if name not in TABLES:
             raise ValueError(f"{path}: found [{name}]; expected the tables {', '.join(f'[{t}]' for t in TABLES)}")
         known = TABLES[name]
         unknown = sorted(set(table) - known) if known is not None else []

@@ -8,13 +8,14 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 import pytest
-from sympy import Abs, Expr, Integer, Max, Rational, Sum, exp, oo, pi, sqrt, tanh
+from sympy import Abs, Expr, Integer, Max, Rational, Sum, cosh, exp, oo, pi, sqrt, tanh
 
 from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1
 from symslr.model.largest import IsLargest
+from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import ScalarLaw, normal, student
 from symslr.model.symbols import L, a, chi, epsilon, l, x
 from symslr.model.task import Task
@@ -87,6 +88,32 @@ def test_a_kernel_that_vanishes_at_zero(kernel: Expr, plain: Function) -> None:
     by_hand = 1 - np.sum(weight * first) ** 2 / np.sum(weight * (first**2 + (1 - first) ** 2))
     found = evaluate(population_risk(SpikedSLR(length=2, noise=0), Attention(kernel), 1), {"nu": 1}, digits=11)
     assert abs(float(found.value) - by_hand) <= float(found.error) + 1e-13
+
+
+@pytest.mark.parametrize(
+    ("kernel", "log_kernel"),
+    [
+        (exp(-exp(-x)), lambda t: -np.exp(-t)),
+        (exp(-cosh(x)), lambda t: -np.cosh(t)),
+        (exp(x - exp(x)), lambda t: t - np.exp(t)),
+    ],
+)
+def test_a_positive_kernel_that_underflows(kernel: Expr, log_kernel: Function) -> None:
+    """Regression: it was refused as one that vanishes; by hand, a trapezoid rule with logarithms of the kernel."""
+    t = np.linspace(-9, 10, 801)
+    p1, p0, k = np.exp(-((t - 1) ** 2) / 2), np.exp(-t * t / 2), log_kernel(t)
+    weight = np.outer(p1 / p1.sum(), p0 / p0.sum())
+    first = np.exp(k[:, None] - np.logaddexp(k[:, None], k[None, :]))
+    by_hand = 1 - np.sum(weight * first) ** 2 / np.sum(weight * (first**2 + (1 - first) ** 2))
+    found = evaluate(population_risk(SpikedSLR(length=2, noise=0), Attention(kernel), 1), {"nu": 1}, digits=11)
+    assert abs(float(found.value) - by_hand) <= float(found.error) + 1e-13
+
+
+def test_a_length_is_no_law_of_one() -> None:
+    """Regression: it ended in a TypeError; a task takes the law."""
+    law = LengthLaw({1: Rational(1, 3), 3: Rational(2, 3)})
+    with pytest.raises(ValueError, match="L: found a law of the length; expected an integer >= 1, or a task of random"):
+        evaluate(population_risk(SpikedSLR(noise=0), softmax, 1), {"L": law, "nu": 1})
 
 
 def test_a_mean_that_diverges_is_named() -> None:

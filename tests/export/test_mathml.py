@@ -14,7 +14,7 @@ import pytest
 import symslr.algebra.rules
 from symslr.algebra.rule import Rule
 from symslr.export.mathml import CannotTypeset, mathml
-from symslr.export.text import pieces
+from symslr.export.text import name_to_tex, pieces
 
 for module in pkgutil.walk_packages(symslr.algebra.rules.__path__, "symslr.algebra.rules."):
     importlib.import_module(module.name)
@@ -50,6 +50,11 @@ def test_a_letter_of_any_font_is_that_letter(font: str) -> None:
         size = "CAPITAL" if letter.isupper() else "SMALL"
         assert unicodedata.name(shown).endswith(f" {letter.upper()}")
         assert size in unicodedata.name(shown) or shown in "ℊℯℴ"
+
+
+def test_a_name_that_is_no_latex_can_be_shown() -> None:
+    shown = ET.fromstring(mathml(name_to_tex("a_%$#&\\x~^ {")))
+    assert "".join(shown.itertext()).replace("\N{REVERSE SOLIDUS OPERATOR}", "\\").startswith("a_%$#&\\x")
 
 
 def test_a_place_to_break_says_nothing_to_a_browser() -> None:

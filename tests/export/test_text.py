@@ -18,6 +18,12 @@ from symslr.export.typed import text_to_terminal
         (r"\emph{kept}", r"\emph{kept}"),
         ("a lone $ sign", r"a lone \$ sign"),
         ("t = n^theta", r"t = n\textasciicircum{}theta"),
+        ("one { too many", r"one \{ too many"),
+        (r"}{ and \emph{one $\frac{1}{2}$ kept}", r"\}\{ and \emph{one $\frac{1}{2}$ kept}"),
+        (r"already \{ escaped", r"already \{ escaped"),
+        (r"$5\% # 6%$", r"$5\% \# 6\%$"),
+        ("at the end \\", r"at the end \textbackslash{}"),
+        (r"half a formula $\frac{1}{$", r"half a formula \$\textbackslash{}frac\{1\}\{\$"),
         (r"1 -- 2 with \texttt{--keys}", r"1 -- 2 with \texttt{-{}-keys}"),
     ],
 )

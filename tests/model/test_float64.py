@@ -5,7 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from sympy import Expr, Integer, Rational, erf, erfc, exp, log, tanh
+from sympy import Expr, Integer, Rational, cosh, erf, erfc, exp, log, pi, tanh
 
 from symslr.model.admissible import check_kernel
 from symslr.model.float64 import compiled
@@ -52,3 +52,16 @@ def test_softplus_keeps_its_tail(steepness: int) -> None:
 def test_a_logarithm_that_vanishes_is_still_refused() -> None:
     with pytest.raises(ValueError, match="vanishes at x = 1"):
         check_kernel(log(1 + (x - 1) ** 2), set(), normalised=True, may_vanish=False)
+
+
+@pytest.mark.parametrize(
+    "kernel", [exp(-exp(-x)), exp(-cosh(x)), exp(x - exp(x)), exp(-exp(exp(-x))), x**2 * exp(-exp(x))]
+)
+def test_a_positive_kernel_may_underflow(kernel: Expr) -> None:
+    """Regression: exp(-exp(20)) was taken for a zero of the kernel."""
+    check_kernel(kernel, set(), normalised=True, may_vanish=False)
+
+
+def test_a_zero_beside_a_factor_that_underflows_is_still_refused() -> None:
+    with pytest.raises(ValueError, match=r"vanishes at x = 3\.14"):
+        check_kernel((x - pi) ** 2 * exp(-exp(x)), set(), normalised=True, may_vanish=False)

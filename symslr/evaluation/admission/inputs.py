@@ -167,6 +167,10 @@ def _scalar(symbol: Symbol, value: object) -> Any:
     if _is_plain(symbol, value):
         return value
     if isinstance(value, LengthLaw):
+        if symbol.is_integer:
+            raise ValueError(
+                f"{symbol}: found a law of the length; expected an integer >= 1, or a task of random length"
+            )
         return value
     try:
         number = exact(value, symbol.name)
