@@ -79,6 +79,6 @@ def test_a_risk_that_is_level_far_out_has_its_limit():
     """Softplus at L = 1000: from a = 1000 on values differ by less than their errors."""
     task = MaxSLR(1000).at(1000)
     value, places = least_risk(task, softplus, {"Delta": 0}, 6)
-    far = evaluate(population_risk(task, softplus, 1500), {"Delta": 0}, 8)
+    far = evaluate(population_risk(task, softplus, 1500), {"Delta": 0})
     assert abs(float(value.value - far.value)) < float(value.error) + float(far.error) + 1e-8
     assert places["a"].value == oo

@@ -144,6 +144,18 @@ class Objective:
             return (value, error) if np.isfinite(value + error) else (np.inf, np.inf)
         return np.inf, np.inf
 
+    def first_known(self, place: Any, *tolerances: float) -> tuple[float, float]:
+        """``known`` to the first of some tolerances that gives a value.
+
+        Meshes are laid out anew for each, and where one is just too large another, also a finer one, may not be.
+        """
+        found = np.inf, np.inf
+        for tolerance in tolerances:
+            found = self.rough(tolerance).known(place)
+            if np.isfinite(found[0]):
+                break
+        return found
+
     def all_known(self, places: Sequence[Any]) -> Any:
         """``known`` at many places, (places, 2); the node sees them together."""
         rough, points = self.rough(self.context.tolerance), [[float(v) for v in place] for place in places]

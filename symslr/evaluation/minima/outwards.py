@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, NoLeastValue
-from symslr.evaluation.minima.objective import MEDIUM, Objective, unknown
+from symslr.evaluation.minima.objective import MEDIUM, STRICT, Objective, unknown
 from symslr.evaluation.minima.series import FEWEST, SPAN, USEFUL, Limit, limit
 from symslr.evaluation.minima.valley import FINE
 from symslr.evaluation.nodes.node import Pair
@@ -150,9 +150,8 @@ def _far(objective: Objective) -> Objective:
 
 
 def _seen_from_afar(objective: Objective, place: float) -> tuple[float, float]:
-    """The value and its error; to fewer digits where more are too dear: they show whether the function rises."""
-    found = _far(objective).known([place])
-    return found if np.isfinite(found[0]) else objective.rough(MEDIUM).known([place])
+    """The value and its error where meshes reach so far out: few digits show whether it rises."""
+    return objective.first_known([place], float(_far(objective).context.tolerance), STRICT, MEDIUM, ENDING)
 
 
 def outwards(objective: Objective, side: float, last: int | None = None) -> Limit | None:

@@ -11,7 +11,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits, TooDear
 from symslr.evaluation.minima.grid import POINTS, STARTS, beside, local_minima, scan
 from symslr.evaluation.minima.local import Least, bracketed, polished
-from symslr.evaluation.minima.objective import MEDIUM, Objective, all_looked_at, has_risen, unknown
+from symslr.evaluation.minima.objective import MEDIUM, STRICT, Objective, all_looked_at, has_risen, unknown
 from symslr.evaluation.minima.outwards import (
     SCALES,
     all_reached,
@@ -289,10 +289,9 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     edges = []
     for (i,) in local_minima(values):
         around, inside = values[max(i - 1, 0) : i + 2], 0 < i < len(points) - 1
-        highest = np.max(around, where=np.isfinite(around), initial=values[i])
-        if any(2 * values[i] - highest > known for known, _ in found):
+        if not all(_may_fall_to(values, i, known) for known, _ in found):
             continue  # a smooth function falls no lower between this point and its neighbours
-        if any(float(x) in dear for x in points[max(i - 1, 0) : i + 2]):
+        if float(points[i]) in dear:
             raise unknown(objective, [points[i]], "its values there are sampled, to two digits")
         if inside and np.isfinite(around).all():
             value, bottom = _bottom(fine, points[i - 1 : i + 2], around)
@@ -336,19 +335,31 @@ def _told_apart(rough: Objective, fine: Objective, points: Any) -> tuple[Any, se
     """
     found = rough.all_known(points[:, None])
     dear = _sampled_where_dear(rough, points, found)
+    for k in map(int, np.flatnonzero(np.isin(points, list(dear)))):
+        low = _may_fall_to(found[:, 0], k, float(np.min(found[:, 0])))
+        finer = fine.first_known([points[k]], MEDIUM, STRICT) if low else (np.inf, np.inf)
+        if np.isfinite(finer[0]):
+            found[k] = finer
+            dear.discard(float(points[k]))
     most, errors = np.min(np.sum(found, axis=1)), found[:, 1].copy()
     values = found[:, 0].copy()
-    for k in np.flatnonzero(~np.isfinite(values)):
-        if has_risen(rough, points[:, None].tolist(), values, int(k)):
+    for k in map(int, np.flatnonzero(~np.isfinite(values))):
+        if has_risen(rough, points[:, None].tolist(), values, k):
             errors[k] = 0.0
     unsure, lower = errors[1:] + errors[:-1], np.minimum(values[1:], values[:-1])
     hidden = (np.abs(np.diff(values)) <= unsure) & ~(lower - 2.0 * unsure > most)
-    for k in np.flatnonzero(np.append(hidden, False) | np.append(False, hidden)):
+    for k in map(int, np.flatnonzero(np.append(hidden, False) | np.append(False, hidden))):
         finer = fine.known([points[k]])
         if np.isfinite(finer[0]) or not np.isfinite(values[k]):
             found[k] = finer
             dear.discard(float(points[k]))
     return found[:, 0], dear
+
+
+def _may_fall_to(values: Any, k: int, lowest: float) -> bool:
+    """Whether a smooth function may fall to a value beside a point."""
+    around = values[max(k - 1, 0) : k + 2]
+    return bool(2 * values[k] - np.max(around, where=np.isfinite(around), initial=values[k]) <= lowest)
 
 
 def _sampled_where_dear(objective: Objective, points: Any, found: Any) -> set[float]:
@@ -357,10 +368,10 @@ def _sampled_where_dear(objective: Objective, points: Any, found: Any) -> set[fl
     Not where one may be lower than the lowest value that is known.
     """
     values, places, sampled = found[:, 0].copy(), set[float](), None
-    for k in np.flatnonzero(~np.isfinite(values)):
+    for k in map(int, np.flatnonzero(~np.isfinite(values))):
         if not isinstance(objective.refused.get((float(points[k]),)), TooDear):
             continue
-        if objective.sampled is None or has_risen(objective, points[:, None].tolist(), values, int(k)):
+        if objective.sampled is None or has_risen(objective, points[:, None].tolist(), values, k):
             continue
         sampled = sampled or objective.sampled()
         if sampled is None:
