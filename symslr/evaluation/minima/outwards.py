@@ -151,7 +151,7 @@ def _far(objective: Objective) -> Objective:
 
 def _seen_from_afar(objective: Objective, place: float) -> tuple[float, float]:
     """The value and its error where meshes reach so far out: few digits show whether it rises."""
-    return objective.first_known([place], float(_far(objective).context.tolerance), STRICT, MEDIUM, ENDING)
+    return objective.first_known([place], float(_far(objective).context.tolerance), STRICT, MEDIUM)
 
 
 def outwards(objective: Objective, side: float, last: int | None = None) -> Limit | None:
@@ -166,14 +166,16 @@ def outwards(objective: Objective, side: float, last: int | None = None) -> Limi
         found = None
     if found is None or found.error > ENOUGH * wanted * abs(found.value):
         found = _level(objective, [side * NEARER * OUTWARDS**step for step in range(first, last + 1)])
-    return found if found.error <= ENOUGH * wanted * abs(found.value) else None
+    return found if found is not None and found.error <= ENOUGH * wanted * abs(found.value) else None
 
 
-def _level(objective: Objective, places: list[float]) -> Limit:
+def _level(objective: Objective, places: list[float]) -> Limit | None:
     """The limit of values whose errors hide how they fall to it: from the last one on they move by less than they have."""
     values, errors = np.array([_seen_from_afar(objective, place) for place in places[1 - FEWEST :]]).T
-    moved = float(np.ptp(values))
-    return Limit(float(np.min(values)), 2.0 * moved + float(np.max(errors)), float(np.sign(places[-1])) * np.inf, False)
+    moved, error = float(np.ptp(values)), float(np.max(errors))
+    if not moved <= error < np.inf:
+        return None
+    return Limit(float(np.min(values)), 2.0 * moved + error, float(np.sign(places[-1])) * np.inf, False)
 
 
 def beyond_edge(objective: Objective, points: Any, values: Any, i: int) -> Limit:
