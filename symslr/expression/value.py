@@ -9,8 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from mpmath import isfinite, mpf, nstr
+from mpmath import inf, isfinite, mpf, nstr
 
+NOTHING = 0.01
+"""Part of its error up to which a number is printed as 0: 7e-109 +- 7e-4 has no digits."""
 HUGE = 20_000
 """Power of two beyond which a number is not written out as a fraction."""
 
@@ -75,6 +77,8 @@ class Value:
         }
 
     def _printed(self) -> str:
+        if not isinstance(self.value, np.ndarray) and 0 < abs(self.value) <= NOTHING * self.error < inf:
+            return "0.0"
         return nstr(self.value, max(self.digits, 1), strip_zeros=False)
 
     def _printed_error(self, digits: int) -> str:

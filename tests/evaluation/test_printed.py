@@ -28,3 +28,10 @@ def test_an_exact_number_that_fits_its_text_has_no_error() -> None:
 def test_an_error_is_never_rounded_down() -> None:
     shown = Value(mpf(0), ldexp(1, -40), Kind.ESTIMATED, 3, "by hand").as_json()
     assert Fraction(shown["error"]) >= Fraction(1, 2**40)
+
+
+def test_a_number_far_below_its_error_is_printed_as_nothing() -> None:
+    said = Value(mpf("7e-109"), mpf("6.7e-4"), Kind.STATISTICAL, 0, "").as_json()
+    assert said["value"] == "0.0"
+    assert 6.7e-4 <= float(said["error"]) < 6.8e-4
+    assert str(Value(mpf("3e-6"), mpf("6.7e-5"), Kind.STATISTICAL, 0, "")) == "3.e-6"
