@@ -161,11 +161,13 @@ def test_what_is_said_of_a_narrow_kernel_names_the_unit_of_its_scales_or_the_sca
     value, places = least_risk(task, narrow, {"L": 2, "nu": 1}, 6, "arb")
     assert re.search(r"branch and bound over .*; a in units of 1/\d+$", value.method)
     assert 0.01 < places["a"].value < 0.05
-    steep = Attention(exp(40 * x) + exp(-40 * x) + exp(90 * x**2))
+    steep = Attention(exp(40 * x) + exp(-40 * x) + exp(90 * x**2), offset=1)  # beside an offset no risk is sampled
     with pytest.raises(CannotEvaluate, match=r"--bounds a:") as fault:
         least_risk(task, steep, {"L": 2, "nu": 1})
     advised = re.search(r"--bounds a:([-.\de]+):([-.\de]+) ", str(fault.value))
     value, places = least_risk(task, steep, {"L": 2, "nu": 1}, bounds={a: tuple(map(float, advised.groups()))})
+    assert float(value) <= 0.5
+    value, places = least_risk(task, Attention(steep.kernel), {"L": 2, "nu": 1})
     assert float(value) <= 0.5
 
 
