@@ -32,14 +32,17 @@ def merged(law: SequenceLaw) -> Expr:
     factor = weight.replace(lambda node: isinstance(node, (cosh, sinh)), lambda node: node.rewrite(exp))
     product = (law.base.density * factor).replace(_is_power_of_number, lambda node: exp(log(node.base) * node.exp))
     hidden = {node: Dummy(positive=True) for node in product.atoms(exp)}
-    hidden |= {
-        node: Dummy() for node in product.atoms(Pow) if node.base.is_Add and node.exp.is_Integer and node.exp > HIGHEST
-    }
+    hidden |= {node: Dummy() for node in product.atoms(Pow) if node.base.is_Add and _is_kept(node.exp)}
     opened = expand_mul(expand_multinomial(product.xreplace(hidden)))
     back = {dummy: node for node, dummy in hidden.items()}
     while opened.has(*back):
         opened = opened.xreplace(back)
     return Add(*(_squared(term) for term in Add.make_args(opened)))
+
+
+def _is_kept(power: Expr) -> bool:
+    """Whether a power of a sum is left as it is: below a line, multiplied out, the tail of Student's law loses ten digits."""
+    return bool(power.is_negative or (power.is_Integer and power > HIGHEST))
 
 
 def _is_power_of_number(node: Expr) -> bool:

@@ -13,9 +13,9 @@ from sympy import Rational, exp
 from symslr import Attention, LocationTask
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import least_value, risk_value
-from symslr.evaluation.location.attend import Attend, Place
+from symslr.evaluation.location.attend import Attend
 from symslr.evaluation.location.samples import attention
-from symslr.evaluation.location.samples.attention import LargestKeys
+from symslr.evaluation.location.samples.attention import LargestKeys, _drawn
 from symslr.evaluation.location.setting import Setting
 from symslr.expression.value import Kind
 from symslr.model.location.attention import LocatedAttention, Selection
@@ -89,10 +89,8 @@ def test_a_scale_at_which_very_many_tokens_get_weight_is_refused_and_the_best_on
 
 def test_keys_are_drawn_as_the_largest_of_their_number() -> None:
     """The mean of the largest of n normals, by its density."""
-    attend = Attend(ENTMAX, Setting.of(task(10**5 + 1, 9)))
-    place = Place(np.ones((1, 1)), np.zeros(1), 0.0, ())
-    first = np.concatenate([s[:, 1:3, 0] for s, _ in LargestKeys(attend, 1.0)._batches(place, 2**14, 1, 8)])
     n = 10**5
+    first = np.concatenate([largest[:, :2] for _, largest, _ in _drawn(n, 8, 2**14, 1)])
     for rank, mean in enumerate(first.mean(axis=0)):
         exact = quad(
             lambda z, k=rank: (

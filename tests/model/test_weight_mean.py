@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sympy import Expr, Integer, Rational, Symbol, cosh, exp, pi, sqrt
 
-from symslr.model.admissible import NoDensity, check_weight_at
+from symslr.model.admissible import NoDensity, check_density, check_weight_at
 from symslr.model.float64 import compiled
-from symslr.model.scalar_law import ScalarLaw, laplace
+from symslr.model.scalar_law import ScalarLaw, laplace, student
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, nu, x
 from symslr.model.weight_mean import weight_mean
@@ -44,3 +44,10 @@ def test_squares_that_cancel_in_an_exponent_leave_no_peak_of_rounding() -> None:
     found = weight_mean(SequenceLaw(ratio, Integer(2), ScalarLaw(wide)), {})
     assert abs(found.value - 1) <= found.error + 1e-12
     assert found.error < 1e-6
+
+
+@pytest.mark.parametrize("dof", [4, 5, 9, 15, Rational(7, 2)])
+def test_a_shifted_law_of_student_has_mass_1(dof: object) -> None:
+    """Multiplied out, its denominator lost ten digits, and the law was refused."""
+    for mean in (Rational(217, 50), 6, 9, -20):
+        check_density(student(dof, mean))
