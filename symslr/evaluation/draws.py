@@ -36,7 +36,7 @@ class Draws:
     """Sequences of the law of a task.
 
     Attributes:
-        relevant, others: the laws of the first token, which is the relevant one, and of all others.
+        relevant, others: the laws from which the first token and all others are drawn.
         log_weight: log of what the probability of a token is proportional to; None where the largest token is the relevant one.
     """
 
@@ -64,7 +64,7 @@ class Draws:
     def sequences(self, uniform: Any) -> tuple[Any, Any]:
         """Tokens (n, L) from uniform numbers (n, L), and the probability that each is the relevant one (n, L).
 
-        Of tokens of a selection law any may be the relevant one, the first of others is.
+        Under a weight of the relevant token alone the first token is that one; under a selection all have one law.
         """
         tokens = np.concatenate([self.relevant(uniform[:, :1]), self.others(uniform[:, 1:])], axis=1)
         if self.log_weight is None:

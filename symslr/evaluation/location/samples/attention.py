@@ -223,7 +223,7 @@ class LargestKeys:
 
 
 def _drawn(others: int, keys: int, size: int, seed: int) -> Iterator[Points]:
-    """Always the same points of a seed."""
+    """The points of a seed, the same whenever they are asked for."""
     for uniform in uniforms(1 + keys, size, seed):
         above = -np.expm1(np.cumsum(np.log(uniform[:, 1:]) / (others - np.arange(keys)), axis=1))
         yield scipy.special.ndtri(uniform[:, :1]), -scipy.special.ndtri(above), 1 / size
