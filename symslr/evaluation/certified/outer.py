@@ -19,7 +19,7 @@ from flint import arb, arb_poly
 
 from symslr.evaluation.certified.normal_form import Monomial
 from symslr.evaluation.certified.taylor import Taylor
-from symslr.evaluation.errors import NotProved
+from symslr.evaluation.errors import NotProved, OutOfDigits
 from symslr.evaluation.numbers.elementary import ball, sign, whole_power
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -32,6 +32,9 @@ FEW_COPIES = 4
 
 SPARE = 0.5
 """The first node lies so much before the place where the terms that are left out should do."""
+
+MOST_NODES = 1 << 21
+"""Of one integral: they take a few hundred bytes each, and a second per hundred thousand at least."""
 
 LEAST_FALL = 0.3
 """The bound of the right tail falls at least like e^{-LEAST_FALL v}."""
@@ -198,6 +201,7 @@ class OuterRule(LogNodes, ABC):
 
         Raises:
             NotProved: where the right tail is not bounded.
+            OutOfDigits: where the window is too wide for nodes so close.
         """
         terms = self.log_terms([integrand])
         goal = float(np.logaddexp.reduce(terms)) + log(self.grid[1] - self.grid[0]) - nats
@@ -206,6 +210,10 @@ class OuterRule(LogNodes, ABC):
         low = floor(end / self.step)
         high, frozen, powers = self._right_end(integrand, terms, goal)
         nodes = range(low, high + 1)
+        if len(nodes) > MOST_NODES:
+            raise OutOfDigits(
+                f"certified: the Laplace integral takes {len(nodes):.1g} nodes; expected at most {MOST_NODES:.1g}: extreme parameters"
+            )
         self.fill(nodes)
         start, tail = self._start(integrand, low, count), self._right_tail(integrand, high, frozen, powers)
         return Window(nodes, start, start.rest * self.before(integrand.k, low) + arb(0.5, 0.5) * tail)
