@@ -18,6 +18,9 @@ AGAIN = 0.5
 """Seconds after which the end is announced once more, should code inside have caught it."""
 
 
+LONGEST = 1e7
+"""Seconds that may be given, some four months: the timers of some systems take no more."""
+
 SHORTEST = 1e-3
 """Seconds that a budget outside has left at least: a timer set to nothing would be switched off."""
 

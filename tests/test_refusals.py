@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 
 import pytest
+from sympy import oo
 
 from symslr.algebra.derivation import Derivation
 from symslr.cli.application import _as_typed, _fail, _system
@@ -64,6 +65,18 @@ def test_a_long_path_is_not_echoed_whole(capsys: pytest.CaptureFixture[str]) -> 
         ),
         (lambda: Derivation(x).apply("Linearity"), "rule: found str 'Linearity'; expected Rule, such as Linearity()"),
         (lambda: minimise(x**2, x), "variables: found x; expected symbols such as [a, c]"),
+        (lambda: minimise(x**2, [x], bounds={"x": (1, 2)}), "bounds: found 'x'; expected variables among x"),
+        (
+            lambda: minimise(x**2, [x], bounds={x: (2, 1)}),
+            "bounds: found (2, 1) for x; expected finite ends LOW < HIGH",
+        ),
+        (
+            lambda: minimise(x**2, [x], bounds={x: (1, oo)}),
+            "bounds: found (1, oo) for x; expected finite ends LOW < HIGH",
+        ),
+        (lambda: minimise(x**2, [x], start={"x": 1}), "start: found {'x': 1}; expected a number for each of x"),
+        (lambda: evaluate(x, {x: 1, "x": 2}), "values: found x twice, by name and by symbol; expected it once"),
+        (lambda: evaluate(x, {x: 1}, seconds=-1), "seconds: found -1; expected a number above 0 and up to 1e+07"),
     ],
 )
 def test_an_argument_of_another_kind_is_told_what_is_expected(call, told: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from symslr.budget import LONGEST
 from symslr.model.ranges import MOST_DIGITS
 from symslr.model.request import AttentionRequest, TaskRequest, read_attention, read_task
 from symslr.model.text_numbers import read_number
@@ -28,8 +29,8 @@ def path(text: str) -> Path:
     return Path(text)
 
 
-SHORTEST, LONGEST = 0.01, 1e7
-"""Seconds; the second are some four months: the timers of some systems take no more."""
+SHORTEST = 0.01
+"""Seconds."""
 LONGEST_INTEGER = 18
 """Digits: of these every number is one of 64 bits."""
 TELLING = 40

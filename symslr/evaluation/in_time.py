@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from symslr.budget import OutOfTime, processor_time, used_up
+from symslr.budget import LONGEST, OutOfTime, processor_time, used_up
 from symslr.evaluation.errors import CannotEvaluate, fewer_digits_may_do
 from symslr.expression.value import Value
 
@@ -25,7 +25,10 @@ def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], 
     Raises:
         CannotEvaluate: why the digits asked for, or any, cannot be had; or in one line that the budget is used up: how far fewer
             digits came, and what may be asked instead.
+        ValueError: for a budget that is no number of seconds.
     """
+    if not (isinstance(seconds, (int, float)) and 0 < seconds <= LONGEST):
+        raise ValueError(f"seconds: found {seconds!r}; expected a number above 0 and up to {LONGEST:g}")
     refused: CannotEvaluate | None = None
     parts = USUAL if digits is None else ASKED
     try:

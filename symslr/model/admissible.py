@@ -72,14 +72,22 @@ def check_mean_one(law: SequenceLaw) -> None:
     elif law.weight in _HELD_WEIGHTS:
         return
     check_weight(law.weight)
-    parameters = tuple(sorted(law.free_symbols - {L}, key=str))
+
+    def check_at(values: tuple[tuple[Expr, float], ...]) -> None:
+        for length in LENGTHS:
+            check_weight_at(law, length, values)
+
+    _check_trials(tuple(sorted(law.free_symbols - {L}, key=str)), check_at)
+
+
+def _check_trials(parameters: tuple[Expr, ...], check_at: Callable[[tuple[tuple[Expr, float], ...]], None]) -> None:
+    """Refuse what is no density at any of a few values of its parameters, with the refusal at the first of them."""
     refusals: list[NoDensity] = []
     for start in PARAMETER_VALUES + FURTHER_VALUES:
         if start in FURTHER_VALUES and not (parameters and len(refusals) == len(PARAMETER_VALUES)):
             break
         try:
-            for length in LENGTHS:
-                check_weight_at(law, length, _trial(parameters, start))
+            check_at(_trial(parameters, start))
         except NoDensity as refusal:
             refusals.append(refusal)
         else:
@@ -93,6 +101,8 @@ def check_mean_one(law: SequenceLaw) -> None:
 def check_weight_at(law: SequenceLaw, length: int, values: tuple[tuple[Expr, float], ...]) -> None:
     """Refuse a weight that is negative somewhere, or whose mean is not 1, at a length and at values of its parameters.
 
+    Its token law is looked at too.
+
     Args:
         length: for the symbol ``L``; the law may also stand at a number of its own.
         values: (parameter, value) pairs for its other free symbols.
@@ -101,6 +111,9 @@ def check_weight_at(law: SequenceLaw, length: int, values: tuple[tuple[Expr, flo
         NoDensity: when it is negative somewhere or has no mean.
         ValueError: when its mean is not 1.
     """
+    if law.base != STANDARD_NORMAL:
+        parameters = law.base.free_symbols
+        check_density_at(law.base, tuple((symbol, value) for symbol, value in values if symbol in parameters))
     if law.selects_largest:
         return
     given = dict(values)
@@ -132,36 +145,45 @@ def check_weight_at(law: SequenceLaw, length: int, values: tuple[tuple[Expr, flo
 
 
 def check_density(law: ScalarLaw) -> None:
-    """Refuse a token law whose density is negative somewhere or does not integrate to 1.
+    """Refuse a token law whose density does not integrate to 1, or is negative somewhere at all of a few parameters.
 
     Raises:
         ValueError: with the mass that was found.
     """
     check_parameters(law.density, "token law", allowed={x})
-    for start in PARAMETER_VALUES:
-        values = _trial(tuple(sorted(law.free_symbols, key=str)), start)
-        try:
-            mass = weight_mean(SequenceLaw(S.One, Integer(2), law), dict(values))
-        except OverflowError:
-            raise ValueError(f"token law {law.density}: holds a number beyond 1e308; expected smaller ones") from None
-        if not mass.lowest >= 0:
-            raise ValueError(f"token law {law.density}: found the negative value {mass.lowest:.4g}; expected a density")
-        if np.isnan(mass.value):
-            raise ValueError(
-                f"token law {law.density}: not a number somewhere on ({law.lower}, {law.upper}); expected a density "
-                "there, or a support that leaves such places out"
-            )
-        if np.isinf(mass.value):
-            raise ValueError(f"token law {law.density}: found no finite mass; expected a density with mass 1")
-        if mass.error > NOT_FOUND:
-            raise ValueError(
-                f"token law {law.density}: its mass is not found in float64, as its features are too narrow or too many; "
-                "expected a density with fewer or wider ones"
-            )
-        if abs(mass.value - 1) > MEAN_TOLERANCE + 3 * mass.error:
-            raise ValueError(
-                f"token law {law.density}: found total mass {_near_one(mass.value)}; expected a density with mass 1"
-            )
+    _check_trials(tuple(sorted(law.free_symbols, key=str)), lambda values: check_density_at(law, values))
+
+
+@lru_cache(maxsize=1024)
+def check_density_at(law: ScalarLaw, values: tuple[tuple[Expr, float], ...]) -> None:
+    """Refuse a token law whose density is negative somewhere or does not integrate to 1 at these values of its parameters.
+
+    Raises:
+        NoDensity: when it is negative somewhere or has no mass that is found.
+        ValueError: when its mass is not 1.
+    """
+    named = f"token law {law.density}"
+    at = f" ({', '.join(f'{symbol}={value:g}' for symbol, value in values)})" if values else ""
+    try:
+        mass = weight_mean(SequenceLaw(S.One, Integer(2), law), dict(values))
+    except OverflowError:
+        raise ValueError(f"{named}: holds a number beyond 1e308; expected smaller ones") from None
+    if not mass.lowest >= 0:
+        raise NoDensity(f"{named}: found the negative value {mass.lowest:.4g}{at}; expected a density")
+    if np.isnan(mass.value):
+        raise NoDensity(
+            f"{named}: not a number somewhere on ({law.lower}, {law.upper}){at}; expected a density "
+            "there, or a support that leaves such places out"
+        )
+    if np.isinf(mass.value):
+        raise NoDensity(f"{named}: found no finite mass{at}; expected a density with mass 1")
+    if mass.error > NOT_FOUND:
+        raise NoDensity(
+            f"{named}: its mass is not found in float64{at}, as its features are too narrow or too many; "
+            "expected a density with fewer or wider ones"
+        )
+    if abs(mass.value - 1) > MEAN_TOLERANCE + 3 * mass.error:
+        raise ValueError(f"{named}: found total mass {_near_one(mass.value)}{at}; expected a density with mass 1")
 
 
 def _near_one(value: float) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
+from fractions import Fraction
 
 from symslr.model.text_numbers import read_length, read_number
+from symslr.model.text_scan import MOST_DIGITS
 
 Raw = str | int | float | bool
 """A scalar of a TOML file."""
-
-LARGEST_NUMBER = 200
-"""Digits of a parameter's text at most."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,14 @@ class Parameter:
 def number(value: Raw, what: str) -> str:
     """An exact number: 2, 0.25, "1/3", "inf"; a float stands for the decimal it prints as.
 
-    >>> number(0.10, "nu"), number("2/4", "nu"), number("inf", "nu")
-    ('1/10', '1/2', 'inf')
+    >>> number(0.10, "nu"), number("2/4", "nu"), number("inf", "nu"), number(1e-60, "nu")
+    ('1/10', '1/2', 'inf', '1/1e60')
     """
     if isinstance(value, bool):
         raise ValueError(f"{what}: found {str(value).lower()}; expected a number")
-    return str(read_number(_plain(value), what=what, allow_infinite=True))
+    text = _text(read_number(str(value), what=what, allow_infinite=True))
+    read_number(text, what=what, allow_infinite=True)  # as the point does: what it refuses is refused before it runs
+    return text
 
 
 def positive(value: Raw, what: str) -> str:
@@ -62,7 +63,7 @@ def count(value: Raw, what: str) -> str:
 
 def counts(value: Raw, what: str) -> str:
     """Whole numbers apart by commas, or a range: "0,1,2" or "0..4" with both ends."""
-    text = _plain(value)
+    text = str(value)
     low, dots, high = text.partition("..")
     if dots:
         ends = int(count(low, what)), int(count(high, what))
@@ -74,8 +75,8 @@ def counts(value: Raw, what: str) -> str:
 
 def length(value: Raw, what: str) -> str:
     """A length 3 or a law of the length "1:1/3,2:2/3"."""
-    found = read_length(_plain(value), what=what)
-    return ",".join(f"{n}:{p}" for n, p in found) if isinstance(found, tuple) else str(found)
+    found = read_length(str(value), what=what)
+    return ",".join(f"{_text(n)}:{_text(p)}" for n, p in found) if isinstance(found, tuple) else _text(found)
 
 
 def kernel(value: Raw, what: str) -> str:
@@ -83,7 +84,7 @@ def kernel(value: Raw, what: str) -> str:
     from symslr.model.symbols import x
     from symslr.model.text import parse_expression
 
-    text = _plain(value).strip()
+    text = str(value).strip()
     parse_expression(text, {"x": x}, what=what)
     return text
 
@@ -114,11 +115,12 @@ def one_of(*choices: str) -> Callable[[Raw, str], str]:
     return read
 
 
-def _plain(value: Raw) -> str:
-    text = format(Decimal(repr(value)), "f") if isinstance(value, float) and abs(value) < 1e300 else str(value)
-    if len(text) > LARGEST_NUMBER and isinstance(value, (int, float)):
-        raise ValueError(f"number: found one of {len(text)} digits; expected at most {LARGEST_NUMBER}")
-    return text
+def _text(value: Fraction | float) -> str:
+    """A number as text that can be read again: where it has too many digits, zeros at the end are a power of ten."""
+    return "/".join(
+        part if len(part) <= MOST_DIGITS else re.sub("0+$", lambda zeros: f"e{len(zeros[0])}", part)
+        for part in str(value).split("/")
+    )
 
 
 def _shown(value: object) -> str:

@@ -21,7 +21,7 @@ from symslr.evaluation.minima import search
 from symslr.evaluation.nodes.composed import FormulaNode
 from symslr.evaluation.nodes.node import Context, Pair
 from symslr.model.attention import Attention
-from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax1, softplus
+from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import a, c, x
 from symslr.theory import bayes_risk, population_risk
@@ -357,3 +357,18 @@ def test_an_exponent_with_a_factor_x_is_not_linear(exponent: Expr) -> None:
     hit = 1 / (1 + np.exp(scores[None, :] - scores[:, None]))
     expected = 1 - (relevant @ hit @ others) ** 2 / (relevant @ (hit**2 + (1 - hit) ** 2) @ others)
     assert abs(float(value.value) - expected) <= float(value.error) + 1e-12
+
+
+@pytest.mark.parametrize("end", [1e4, 1e10])
+def test_a_minimum_near_one_end_of_a_wide_interval_is_found(end: float) -> None:
+    """Regression: between 0 and 1e10 steps were equal, and the least risk was said to be that at the scale 0."""
+    value, place = minimise(population_risk(SpikedSLR(), softmax), [a], PAIR, digits=6, bounds={a: (0, end)})
+    assert abs(float(value) - float(evaluate(bayes_risk(SpikedSLR()), PAIR))) <= float(value.error) < 1e-6
+    assert float(place[a]) == pytest.approx(2**0.5, abs=0.01)
+
+
+def test_what_has_no_least_value_is_refused() -> None:
+    """Regression: not enough values to unpack."""
+    for function in (a**3, a, -(a**2), a**2 - exp(a)):
+        with pytest.raises(CannotEvaluate, match="beyond it tends to nothing that is seen; give bounds"):
+            minimise(function, [a], {})

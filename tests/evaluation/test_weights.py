@@ -8,6 +8,7 @@ from sympy import Heaviside, Integer, S, Sum, Symbol, exp, floor, tanh
 from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR
+from symslr.model.scalar_law import ScalarLaw, normal
 from symslr.model.symbols import L, chi, epsilon, l, x
 from symslr.model.task import Task
 from symslr.model.written import model_from_text, weight_from_text
@@ -61,6 +62,34 @@ def test_values_at_which_a_weight_is_none_are_refused(weight: object, values: di
     """A task is made before its values are known; they are looked at when a number is asked for."""
     with pytest.raises(ValueError, match=reason):
         evaluate(bayes_risk(Task(weight, noise=0)), values)
+
+
+MIXED = """[task]
+relevant = "s*exp(-(x-3)**2/2)/sqrt(2*pi) + (1-s)*exp(-(x+1)**2/2)/sqrt(2*pi)"
+length = "2"
+noise = "0"
+[values]
+s = "{}"
+"""
+
+
+def test_the_share_of_a_mixture_may_be_a_parameter() -> None:
+    """Regression: one was refused as negative, whatever its share, as it is at the share 1.3."""
+    model = model_from_text(MIXED.format("3/10"), "model.toml")
+    assert model.task is not None
+    assert float(evaluate(bayes_risk(model.task), model.values)) == pytest.approx(0.28964271447, abs=1e-11)
+    beyond = model_from_text(MIXED.format("1.3"), "model.toml")
+    with pytest.raises(ValueError, match=r"found the negative value .* \(L=2, s=1.3\)"):
+        evaluate(bayes_risk(model.task), beyond.values)
+
+
+def test_values_at_which_the_law_of_the_others_is_none_are_refused() -> None:
+    """Regression: it was looked at where its parameters are about 1 alone, so a risk under a negative density was printed."""
+    others = ScalarLaw(normal().density * (1 + s * (x**2 - 1) / 2))
+    risk = bayes_risk(Task(L * exp(chi[epsilon]) / Sum(exp(chi[l]), (l, 1, L)), 2, 0, others))
+    assert float(evaluate(risk, {"s": 1}, digits=6)) > 0
+    with pytest.raises(ValueError, match=r"token law .* found the negative value .* \(s=3\)"):
+        evaluate(risk, {"s": 3})
 
 
 def test_a_law_of_the_length_is_looked_at_length_by_length() -> None:

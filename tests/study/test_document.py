@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from symslr.study.document import read_study
+from symslr.study.parameter import number
 from symslr.study.point import Point
 
 MODEL = '[task]\nweight = "exp(s*chi[eps] - s**2/2)"\nnoise = "0"\n[values]\ns = 2\n'
@@ -40,6 +41,17 @@ def test_equal_points_are_one_point_however_they_are_written(tmp_path: Path) -> 
     assert len(found) == 1
     assert found[0] == Point.from_json(found[0].as_json())
     assert found[0].key("one version") != found[0].key("another")
+
+
+def test_what_the_command_line_takes_a_point_takes_too(tmp_path: Path) -> None:
+    """Regression: 1e-60 became a fraction of 61 digits, more than its point reads, and the point failed."""
+    text = "[[sweep]]\nkind='bayes'\nlength=['1e60', '2:1/2,1e60:1/2']\nnu=['1e-60', 2.5e-70, '1e-300']\n"
+    asked = [dict(point.parameters) for point in points(tmp_path, text)]
+    assert [each["nu"] for each in asked[:3]] == ["1/1e60", "1/4e69", "1/1e300"]
+    assert {each["length"] for each in asked} == {"1e60", "2:1/2,1e60:1/2"}
+    assert {number(each["nu"], "nu") for each in asked} == {each["nu"] for each in asked}
+    with pytest.raises(ValueError, match=r"sweep 1: nu '1e600'.*: found 1e600; expected a power of ten up to 300"):
+        points(tmp_path, "[[sweep]]\nkind='bayes'\nlength=2\nnu='1e300/1e-300'\n")
 
 
 def test_spaced_axes(tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ def checked_inputs(needed: Iterable[Symbol], known: Iterable[Symbol], values: Ma
         name = key.name if isinstance(key, Symbol) else key
         if name not in by_name:
             raise _unknown(name, by_name, "the expression")
+        if name in given:
+            raise ValueError(f"values: found {name} twice, by name and by symbol; expected it once")
         given[name] = value
     missing = _by_name(frozenset(needed)).keys() - given.keys()
     if missing:

@@ -22,12 +22,14 @@ TINY = 1e-9
 
 
 def scan(low: float, high: float, count: int) -> Any:
-    """Both signs on a logarithmic scale where the line is unbounded, equal steps where it is not."""
-    if np.isfinite(low) and np.isfinite(high):
-        return np.linspace(low, high, 2 * count + 1)
+    """Both signs on a logarithmic scale where the line is unbounded, equal steps where it is not; both on a wide interval."""
     positive = np.geomspace(*SCALES, count)
     points = np.concatenate([-positive[::-1], [0.0], positive])
-    return points[(points >= low) & (points <= high)]
+    inside = points[(points >= low) & (points <= high)]
+    if not (np.isfinite(low) and np.isfinite(high)):
+        return inside
+    equal = np.linspace(low, high, 2 * count + 1)
+    return equal if high - low <= np.ptp(points) else np.union1d(equal, inside)
 
 
 def between(points: Any, places: Any, turned: Any) -> Any:

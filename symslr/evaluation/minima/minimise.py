@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -81,13 +82,13 @@ def minimise(
     is_along = _is_along_scale(expr, moving)
     known = Attended.of(expr), partial(_limit, expr, moving), _is_even(expr, moving), is_along
     node = MinimumNode(plan(expr), moving, *known, partial(sampled_risk, expr) if is_along else None)
-    limits = dict(bounds or {})
+    limits = _intervals(bounds or {}, moving)
+    begun = None if start is None else _begun(start, moving)
     if inputs.arrays:
         return _along(node, inputs, tolerance_of(min(wanted, FLOAT_DIGITS)), limits, clock)
     places: dict[Symbol, Pair]
     if wanted <= FLOAT_DIGITS:
         context = Context(FLOAT, tolerance_of(wanted), enough=10.0 ** -(digits or DEFAULT_DIGITS))
-        begun = None if start is None else [start[symbol] for symbol in moving]
         value, error, places = node.minimum(context, float_scope(inputs.given), limits, begun)
         method = FLOAT_SEARCH if begun is None else f"{FLOAT_SEARCH}, begun at {', '.join(f'{x:.6g}' for x in begun)}"
     else:
@@ -111,6 +112,34 @@ def minimise(
         if not mpmath.isfinite(place.error):
             found[symbol] = replace(place, digits=1, method=ONE_OF_MANY.format(symbol, float(place.value)))
     return packed(value, error), found
+
+
+def _intervals(
+    bounds: Mapping[Symbol, tuple[float, float]], moving: tuple[Symbol, ...]
+) -> dict[Symbol, tuple[float, float]]:
+    """The bounds as floats; for another name than that of a variable, or ends that are no interval, one line."""
+    found = {}
+    for symbol, ends in bounds.items():
+        if symbol not in moving:
+            raise ValueError(f"bounds: found {symbol!r}; expected variables among {', '.join(map(str, moving))}")
+        try:
+            low, high = map(float, ends)
+        except (TypeError, ValueError):
+            low = high = math.nan
+        if not -math.inf < low < high < math.inf:
+            raise ValueError(f"bounds: found {ends!r} for {symbol}; expected finite ends LOW < HIGH")
+        found[symbol] = low, high
+    return found
+
+
+def _begun(start: Mapping[Symbol, float], moving: tuple[Symbol, ...]) -> list[float]:
+    """The place of each variable where a search begins; one line where it is not a number for each of them."""
+    try:
+        return [float(start[symbol]) for symbol in moving]
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(
+            f"start: found {start!r}; expected a number for each of {', '.join(map(str, moving))}"
+        ) from None
 
 
 def _is_along_scale(expr: Expr, moving: tuple[Symbol, ...]) -> bool:

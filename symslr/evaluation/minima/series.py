@@ -133,7 +133,7 @@ class Series:
         """Where on [0, 1] it is lowest; 0 where that is no lower than its end by more than a rounding."""
         heights = self(BETWEEN)
         best = int(np.argmin(heights))
-        if heights[0] - heights[best] <= rounding:
+        if not heights[0] - heights[best] > rounding:  # nor is where it has no number
             return 0.0
         if best == len(BETWEEN) - 1:
             return 1.0
