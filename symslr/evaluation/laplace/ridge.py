@@ -32,8 +32,9 @@ from symslr.evaluation.quadrature.mesh import Mesh, Piece, Sinh, SinhMap, Stretc
 from symslr.evaluation.quadrature.scan import zoomed
 from symslr.evaluation.quadrature.token_mesh import kinks_between
 
-STEEPEST = 1e5
-"""Largest rate of an exponential of x: what x - y is rounded by moves it by 1e-11 of itself then. At 10^10 a risk of 0.29 was 1."""
+STEEPEST = 1e8
+"""Largest rate of an exponential of x: what x - y is rounded by moves it by 1e-8 of itself then, which the error counts. At 10^10
+a risk of 0.29 was 1."""
 FINEST = 1e-12
 """Relative error aimed at, at best: below it the rounding of x - y decides."""
 LAYOUTS, LOOKS = 7, 24
@@ -44,7 +45,7 @@ FIRST_STEPS, FIRST_LEVEL = 32, 2.0
 """Steps of y, and the level of the token meshes, to begin with. No power of the last change is claimed, as a step of a weight
 where hardly a largest token lies is hidden by all that lies elsewhere: 1 + tanh(117 x/5) at L = 32, nu = 326.4 was off by 39
 claims."""
-NOWHERE = -1e4
+NOWHERE = -1e12
 """log u of a variable that is 0, where none is left."""
 STEP = 0.25
 """Of the tokens at level 0, in asinh(rate (x - y))."""
