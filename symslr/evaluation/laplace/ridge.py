@@ -55,8 +55,8 @@ GUESSES = 4
 """Of the window of y: where it is found elsewhere, tokens are looked for there."""
 NEAREST = 1e-6
 """The nearest tokens to 0 at which a kernel's steepness is looked at."""
-LARGEST, MOST, BLOCK, SHARED = 6e7, 6e8, 3e5, 8.0
-"""Numbers in one table, half a second, and where steep bends need more, seconds; of those made at once; an exponential in
+LARGEST, MOST, BLOCK, SHARED = 1.5e8, 6e8, 3e5, 8.0
+"""Numbers in one table, a second, and where steep bends need more, seconds; of those made at once; an exponential in
 products."""
 SEARCHED, POOR = 1e-8, 1e-7
 """Tolerance above which a value is one of a search, and seconds for it are too dear; a relative error that is worse than such a

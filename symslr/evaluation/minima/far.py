@@ -93,7 +93,7 @@ def met_at(task: Task, attention: Attention, values: Mapping[Any, object]) -> tu
     """The scales from which on tokens, and the relevant token, meet all that the kernel does; 0 where it has no features, or a
     parameter no number."""
     base, weight = task.law.base, task.law.relevant_factor or S.One
-    numbers = _numbers(attention.kernel + base.density + weight, values)
+    numbers = numbers_of(attention.kernel + base.density + weight, values)
     relevant = base.func(base.density * weight, *base.support)
     met = Attended((attention.kernel,), base).met(numbers)
     is_one = exponential(attention.kernel, x) is not None  # alike at every token, up to a factor
@@ -112,7 +112,7 @@ def far_scale(scale: Expr, task: Task, attention: Attention, values: Mapping[Any
     slope, is_selection = _posterior(task.law)
     # before a kernel selects as sharply as the law does, values do not show the limit
     if slope is not None and is_selection:
-        selects = abs(slope.xreplace(_numbers(slope, values)))
+        selects = abs(slope.xreplace(numbers_of(slope, values)))
         met = max(met, float(selects)) if selects.is_number else met
     is_one = exponential(attention.kernel, x) is not None and attention.offset == 0
     return Far(a, sign(scale), size, S.One, S.One, "the scale", (0,), is_one or met > SIZES[0], met)
@@ -130,7 +130,7 @@ def far_signal(task: Task, values: Mapping[Any, object]) -> Far | None:
     if slope is None or len(slope.free_symbols) != 1:
         return None
     (symbol,) = slope.free_symbols
-    value = _numbers(slope, values).get(symbol)
+    value = numbers_of(slope, values).get(symbol)
     if value is None:
         return None
     size = abs(slope.subs(symbol, value))
@@ -157,7 +157,7 @@ def with_largest(
     slope, is_selection = _posterior(task.law)
     if slope is None or not is_selection:
         return None
-    size = slope.xreplace(_numbers(slope, values))
+    size = slope.xreplace(numbers_of(slope, values))
     if not (size.is_number and size >= steep):
         return None
     missed = evaluate(
@@ -173,7 +173,7 @@ def with_largest(
     return limit, replace(missed, value=mpmath.mpf(0), error=bound)
 
 
-def _numbers(expr: Expr, values: Mapping[Any, object]) -> dict[Symbol, Expr]:
+def numbers_of(expr: Expr, values: Mapping[Any, object]) -> dict[Symbol, Expr]:
     """The symbols of an expression that have a number, which are given by name or by symbol."""
     given = {str(key): value for key, value in values.items()}
     return {s: exact(given[s.name]) for s in expr.free_symbols if isinstance(given.get(s.name), (int, float, Expr))}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import mpmath
@@ -26,15 +26,18 @@ from symslr.evaluation.minima.far import (
     answered,
     far_signal,
     met_at,
+    numbers_of,
     of_the_limit,
     with_largest,
 )
 from symslr.evaluation.minima.grid import other_bottoms, scan_points
 from symslr.evaluation.minima.minimise import minimise
+from symslr.evaluation.numbers.exponent import exponential
 from symslr.expression.folded import Activation
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.exact import check_is
+from symslr.model.exponential import exponential_slope
 from symslr.model.homogeneous import degree, has_parity
 from symslr.model.symbols import a, epsilon, x
 from symslr.model.task import Task
@@ -228,7 +231,8 @@ def _place_in_the_limit(
 ) -> dict[Symbol, float] | None:
     """Where the least risk lies under the limit of a strong selection, where values cost little.
 
-    None where that is at infinity, or a scan shows another bottom that may be lower before the limit: by the bound on what the
+    Where that is at infinity, the scale at which an exponential kernel selects as sharply as the law does: beside an offset the best
+    one is near that. None where there is no such, or a scan shows another bottom that may be lower before the limit: by the bound on what the
     limit moves, and unless it lies well above and its own risk moves by little of that.
     """
     near = with_largest(task, attention, values)
@@ -239,6 +243,8 @@ def _place_in_the_limit(
     try:
         least, places = least_risk(limit, attention, at, PLACE_DIGITS // 2)
         found = {symbol: float(places[str(symbol)]) for symbol in moving}
+        if moving == [a] and found[a] == inf:
+            found[a] = _as_the_law(task, attention, values)
         if not all(map(isfinite, found.values())):
             return None
     except CannotEvaluate:
@@ -256,6 +262,14 @@ def _place_in_the_limit(
         if gap < NEAR * least.value or not abs(risk(task, values, grid[k]) - risks[k]) < NEAR * gap:
             return None
     return found
+
+
+def _as_the_law(task: Task, attention: Attention, values: Mapping[Any, object]) -> float:
+    """The scale at which an exponential kernel grows as the posterior of the law does; infinite where either is none."""
+    kernel, slope = exponential(attention.kernel, x), exponential_slope(task.law)
+    if kernel is None or slope is None or not kernel.rate.is_positive:
+        return inf
+    return float(slope.xreplace(numbers_of(slope, values)) / kernel.rate)
 
 
 def _is_lowest(risk: Expr, values: Mapping[Any, object], limit: float) -> bool:
