@@ -81,7 +81,7 @@ def has_power_tail(family: Family) -> bool:
 
 
 def _far_out(family: Family, k: int) -> tuple[Any, Any]:
-    """log kappa, ... and the logs of the moments' weights at far tokens, two on either side; at the end where the tokens have one."""
+    """log kappa, ... and the logs of the moments' weights at far tokens, two on either side, or at an end."""
     low, high = family.constants.ends[k].tolist()
     far = np.clip(np.array([-FURTHER, -FAR, FAR, FURTHER]), float(low), float(high))
     slopes, exponents, rests = family.code.weights(k, far, family.p)
@@ -249,7 +249,10 @@ def _axis(family: Family, laws: list[list[Laws]]) -> SinhMap:
     places = [-float(np.log(offset))] if offset > 0 else []
     for k, pieces in enumerate(laws):
         for one in pieces:
-            places += [*one.ends_of_v(family, k), *bends(PLACES, _slope(family, k, one.line.places(one.line.width * PLACES)))]
+            places += [
+                *one.ends_of_v(family, k),
+                *bends(PLACES, _slope(family, k, one.line.places(one.line.width * PLACES))),
+            ]
     more = tuple(place for place in apart(places) if axis.low < place < axis.high)[:MOST_BENDS]
     return replace(axis, centres=(centre, *more), widths=(width, *(1.0 for _ in more)))
 
@@ -359,6 +362,6 @@ class TailTable(Table):
 
 REFUSED = (
     "a token law with a power tail under a kernel that grows or falls exponentially is evaluated in float64 for one normaliser "
-    "and a monotone kernel without kinks on the whole line; found another (one that moves as a power of x far out, as p1/p0 does, "
-    "has no such limits)"
+    f"and a kernel that turns at most {MOST_TURNS} times between its kinks; found another (one that moves as a power of x far out, "
+    "as p1/p0 does, has no such limits)"
 )
