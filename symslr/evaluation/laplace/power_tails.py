@@ -54,6 +54,8 @@ PLACES = np.sinh(np.linspace(-HIGHEST, HIGHEST, 4001))
 """Tokens to which log kappa is seen, on both sides."""
 ROUNDED, MOST_TURNS = 1e-13, 4
 """A move of log kappa that may be rounding; and how often a kernel may turn."""
+SLOWEST = 0.2
+"""A power by which less and less of a law is left beside an end, at the smallest: of d^(1/10), at 1e-40 there is 1e-4."""
 WITHIN = 101
 """Tokens of a law's window at which rounding is measured."""
 BISECTIONS = 64
@@ -102,6 +104,8 @@ def _powers(rows: Any, slope: Any) -> Any:
 class Laws:
     """Of one kernel on an interval: how it is unfolded, and on the line of s peaks and widths of the laws under it, half the window
     of the tokens, and whether the kernel rises.
+
+    ``left`` are (moments, ends): what lies beyond a place near an end of s, in units of the density there times its distance.
     """
 
     line: Unfolded
@@ -109,6 +113,7 @@ class Laws:
     widths: Any
     reach: float
     rises: bool
+    left: Any
 
     @property
     def within(self) -> Any:
@@ -170,7 +175,8 @@ def _laws(family: Family, k: int) -> list[Laws]:
         centres, widths = np.array(kept).T
         reach = 4.0 * max(max(abs(w.low), abs(w.high)) for w in windows)
         slope = family.code.slopes(k, line.places(line.width * PLACES), family.p)[0]
-        found.append(Laws(line, centres, widths, reach, bool(np.sum(np.diff(slope[np.isfinite(slope)])) > 0)))
+        rises = bool(np.sum(np.diff(slope[np.isfinite(slope)])) > 0)
+        found.append(Laws(line, centres, widths, reach, rises, _left(family, k, line, reach)))
     if not found:
         raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
     return found
@@ -189,6 +195,22 @@ def _windows(family: Family, k: int, powers: Any, unfold: Any) -> list[Window]:
 
         found.append(scan(log_weight, -np.inf, np.inf, family.depth))
     return [window for window in found if window is not None]
+
+
+def _left(family: Family, k: int, line: Unfolded, reach: float) -> Any:
+    """``Laws.left`` from how slowly weights fall at the ends: 1/q where it is as s^-(q + 1), and 2 at least."""
+    last = np.minimum(reach, line.told / 16.0)
+    s = np.array([-last[0], -last[0] / 16.0, last[1] / 16.0, last[1]])
+    _, exponents, rests = family.code.weights(k, line.places(s), family.p)
+    rows = exponents + np.log(np.abs(rests)) + np.log(line.density(s)) + np.log(np.abs(s))
+    fall = (rows[:, [1, 2]] - rows[:, [0, 3]]) / np.log(16.0)
+    is_slow = (fall > 0.0) & (fall < 0.5)
+    if np.any(is_slow & (fall < SLOWEST) & np.isfinite([line.low, line.high])):
+        raise CannotEvaluate(
+            f"a density that grows faster than with the power {SLOWEST - 1:g} of the distance from an end has too many tokens "
+            "there for float64; expected a slower one"
+        )
+    return np.where(is_slow, 1.0 / fall, 2.0)
 
 
 def _cuts_of_line(family: Family, k: int) -> list[float]:
@@ -288,22 +310,26 @@ class TailTable(Table):
         if nodes * len(v[0]) > MOST_NODES:
             raise OutOfDigits("the token meshes of a power tail are too large for float64")
         self.family, self.laws, self.v, self.step, self.rules, self.shape = family, laws, v, step, rules, (len(v[0]),)
-        self.blocks = np.array_split(v[0], max(1, int(np.ceil(nodes * len(v[0]) / BLOCK))))
+        self.blocks = np.array_split(v[0], min(len(v[0]), max(1, int(np.ceil(nodes * len(v[0]) / BLOCK)))))
 
     @cached_property
     def moments(self) -> Moments:
-        return joined_moments([own for own, _ in self._found])
+        return joined_moments([own for own, _, _ in self._found])
 
     @cached_property
-    def _found(self) -> list[tuple[Moments, Any]]:
+    def _found(self) -> list[tuple[Moments, Any, Any]]:
         return [self._block(block) for block in self.blocks]
 
     def lost(self) -> Any:
-        return np.concatenate([lost for _, lost in self._found], axis=1)
+        return np.concatenate([lost for _, lost, _ in self._found], axis=1)
 
     def roundings(self) -> list[Any]:
-        """A place v + log kappa(x) = 0 in the tail is known to a rounding of v; of the rest the worst in the law's window."""
-        family, found = self.family, [np.abs(self.v[0])] * len(self.family.form.moments)
+        """A place v + log kappa(x) = 0 in the tail is known to a rounding of v; of the rest the worst in the law's window.
+
+        And the tokens beside an end that float64 does not tell from it.
+        """
+        family, at_ends = self.family, np.concatenate([untold for _, _, untold in self._found], axis=1)
+        found = list(np.abs(self.v[0]) + at_ends / FLOAT.eps)
         for k, pieces in enumerate(self.laws):
             within = np.sort(np.concatenate([own.within for own in pieces]))
             slopes, weights = family.code.shaken(k, within, family.p)
@@ -311,22 +337,21 @@ class TailTable(Table):
                 found[i] = found[i] + 16.0 + np.max(shaken) + max(float(np.max(slope)) for slope in slopes)
         return found
 
-    def _block(self, v: Any) -> tuple[Moments, Any]:
-        """The moments, and what the ends of the meshes leave out (moments, outer nodes)."""
+    def _block(self, v: Any) -> tuple[Moments, Any, Any]:
+        """The moments, what the ends of the meshes leave out, and what is not told from an end of x, (moments, outer nodes)."""
         family, count = self.family, len(self.family.form.moments)
-        found, lost = Moments.zeros(count, (self.rules, len(v))), np.zeros((count, len(v)))
+        found, (lost, untold) = Moments.zeros(count, (self.rules, len(v))), np.zeros((2, count, len(v)))
         for k, pieces in enumerate(self.laws):
             meshes = [self._mesh(k, own, v) for own in pieces]
             counts = np.cumsum([mesh.nodes.shape[1] for mesh in meshes])[:-1]
-            s = np.split(np.concatenate([mesh.nodes for mesh in meshes], axis=1), counts, axis=1)
-            x, log_densities, at_end = (
-                np.concatenate([part(own.line, one) for own, one in zip(pieces, s)], axis=1)
-                for part in (Unfolded.places, lambda line, one: np.log(line.density(one)), Unfolded.is_at_end)
+            x, log_densities = (
+                np.concatenate([part(own.line, mesh.nodes) for own, mesh in zip(pieces, meshes)], axis=1)
+                for part in (Unfolded.places, lambda line, s: np.log(line.density(s)))
             )
             weights, shape = np.concatenate([mesh.weights for mesh in meshes], axis=1), x.shape
             slopes, exponents, rests = family.code.weights(k, x.ravel(), family.p)
             load = np.exp(v[:, None] + np.where(np.isnan(slopes[0]), -np.inf, slopes[0]).reshape(shape))
-            for i, exponent, rest in zip(family.moments_of[k], exponents, rests):
+            for n, (i, exponent, rest) in enumerate(zip(family.moments_of[k], exponents, rests)):
                 moment = family.form.moments[i]
                 height = float(family.constants.gaussians[i][2]) if moment.gaussian is not None else 0.0
                 row, rest = (exponent + height).reshape(shape) + log_densities, rest.reshape(shape)
@@ -335,17 +360,19 @@ class TailTable(Table):
                 top = np.max(size, axis=-1)
                 density = np.exp(size - top[:, None]) * np.sign(rest)
                 mass = density * weights
-                gap = np.sum(np.abs(mass) * at_end, axis=-1)
-                for own, one in zip(pieces, np.split(density, counts, axis=1)):
-                    # Beyond its last node a power tail of at least x^-(1 + 1/2) holds twice its density times its distance.
-                    gap += 2.0 * own.reach * (np.abs(one[:, 0]) + np.abs(one[:, -1]))
-                lost[i] = gap / np.maximum(np.sum(np.abs(mass), axis=-1), TINY)
+                whole = np.maximum(np.sum(np.abs(mass), axis=-1), TINY)
+                for own, mesh, one in zip(pieces, meshes, np.split(density, counts, axis=1)):
+                    below, above = own.left[n] * own.reach
+                    lost[i] += (below * np.abs(one[:, 0]) + above * np.abs(one[:, -1])) / whole
+                    for factor, told, side in zip(own.left[n], own.line.told, (-1.0, 1.0)):
+                        near = np.abs(one) * (side * mesh.nodes > told)
+                        untold[i] += factor * np.sum(near * mesh.weights, axis=-1) / whole
                 found.means[i], found.scales[i] = self._nested(mass, counts), np.broadcast_to(top, (self.rules, len(v)))
                 if moment.is_survival:
                     gone = self._nested(np.exp(row) * rest * -np.expm1(-load) * weights, counts)
-                    whole = np.log(np.maximum(found.means[i], TINY)) + top
-                    found.logs[i] = log_near_one(gone, whole)
-        return found, lost
+                    known = np.log(np.maximum(found.means[i], TINY)) + top
+                    found.logs[i] = log_near_one(gone, known)
+        return found, lost, untold
 
     def _mesh(self, k: int, own: Laws, v: Any) -> Mesh:
         """Of s, with a centre at the cut, (outer nodes, nodes)."""

@@ -65,10 +65,11 @@ class Unfolded:
             return np.minimum(above, below) / root
         return (self.high - self.low) / (2.0 * root) * (self.width / root) ** 2
 
-    def is_at_end(self, s: Any) -> Any:
-        """Whether float64 does not tell x(s) from an end."""
-        found = np.zeros(np.shape(s), dtype=bool)
-        for end, own in zip((self.low, self.high), self._distances(s)):
-            if np.isfinite(end):
-                found |= own < NEAREST * abs(end)
-        return found
+    @property
+    def told(self) -> Any:
+        """Sizes of s, downwards and upwards, from where on float64 does not tell x(s) from an end; infinite for one at 0."""
+        with np.errstate(divide="ignore"):
+            ratio = np.array([self.width / (4.0 * NEAREST * np.abs(end)) for end in (self.low, self.high)])
+        if len(self.ends) == 2:
+            ratio = np.sqrt((self.high - self.low) * ratio / self.width)
+        return self.width * np.where(np.isfinite([self.low, self.high]), ratio, np.inf)
