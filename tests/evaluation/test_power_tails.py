@@ -20,7 +20,8 @@ from symslr.model.catalogue import linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import ScalarLaw, student
 from symslr.model.symbols import a, x
 from symslr.model.task import Task
-from symslr.theory import bayes_risk, population_risk
+from symslr.model.written import attention_from_text
+from symslr.theory import bayes_risk, optimal_attention, population_risk
 
 
 def tailed(dof: int, shift: int, length: int) -> Task:
@@ -285,3 +286,58 @@ def test_the_rounding_of_a_kernel_is_that_at_the_token(
     assert (
         abs(float(found.value) - two_tokens(laws[0][1], laws[1][1], log_kernel, 0.0, 12)) <= float(found.error) < 1e-12
     )
+
+
+OF_POSITIVE_KEYS = [
+    ("x", np.log, pareto(Rational(3, 2)), pareto(Rational(5, 2)), 1),
+    ("sqrt(x)", lambda y: np.log(y) / 2, half_student(2), half_student(3), Rational(5, 2)),
+    ("log(1 + x)", lambda y: np.log(np.log1p(y)), lomax(3, 0, 1), lomax(4, 0, 1), 1),
+    ("x*exp(x)", lambda y: np.log(y) + y, half_student(2), half_student(3), 1),
+    ("sinh(x)", lambda y: y + np.log(-np.expm1(-2 * y) / 2), singular(S(3)), singular(S(2)), 1),
+]
+
+
+@pytest.mark.parametrize(("kernel", "log_kernel", "relevant", "others", "scale"), OF_POSITIVE_KEYS)
+def test_a_kernel_is_one_where_keys_are(
+    kernel: str,
+    log_kernel: Callable[[Any], Any],
+    relevant: tuple[ScalarLaw, list[Side]],
+    others: tuple[ScalarLaw, list[Side]],
+    scale: Expr,
+) -> None:
+    """All were refused as negative, or no real number, at x = -20, where no token is."""
+    task = Task.from_token_laws(relevant[0], others[0], noise=0, length=2)
+    risk = population_risk(task, attention_from_text(kernel, "sum", "0", keys=task.keys))
+    found = evaluate(risk, {"a": scale}, digits=7, backend="numpy")
+    exact = two_tokens(relevant[1], others[1], lambda y: log_kernel(float(scale) * y), 0.0, 10)
+    assert abs(float(found.value) - exact) <= float(found.error) < 1e-7
+
+
+def test_the_likelihood_ratio_of_tokens_of_one_sign_is_the_optimal_attention() -> None:
+    """That of two Pareto laws is a multiple of x, which is negative where no token is."""
+    (first, sides), (second, others) = pareto(Rational(3, 2)), pareto(Rational(5, 2))
+    task = Task.from_token_laws(first, second, noise=0, length=2)
+    risks = evaluate(bayes_risk(task), digits=7), evaluate(population_risk(task, optimal_attention(task)), {"a": 1}, 7)
+    exact = two_tokens(sides, others, np.log, 0.0, 10)
+    assert all(abs(float(risk.value) - exact) <= float(risk.error) for risk in risks)
+
+
+def test_keys_are_of_one_sign_at_every_positive_scale_where_tokens_are() -> None:
+    def keys(lower: Expr, upper: Expr) -> tuple[Expr, Expr]:
+        length = upper - lower
+        density = 1 / length if length.is_finite else exp(lower - x) if upper == oo else exp(x - upper)
+        return Task.from_token_laws(*[ScalarLaw(density, lower, upper)] * 2, noise=0, length=2).keys
+
+    assert keys(S(1), oo) == (0, oo)
+    assert keys(-oo, S(0)) == (-oo, 0)
+    assert keys(S(-1), S(2)) == (-oo, oo)
+    assert keys(S(1), S(2)) == (0, oo)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_kernel_of_positive_keys_is_refused_at_a_negative_scale() -> None:
+    task = Task.from_token_laws(lomax(3, 0, 1)[0], lomax(4, 0, 1)[0], noise=0, length=2)
+    for kernel, reason in (("sqrt(x)", "no real number at every token"), ("x", "a kernel is negative")):
+        risk = population_risk(task, attention_from_text(kernel, "sum", "0", keys=task.keys))
+        with pytest.raises(CannotEvaluate, match=reason):
+            evaluate(risk, {"a": -1}, digits=5)

@@ -20,7 +20,7 @@ from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.laplace.code import Family, Moments, log_near_one
 from symslr.evaluation.laplace.floats import FloatSums, FloatTable
 from symslr.evaluation.laplace.rule import Outer
-from symslr.evaluation.laplace.survey import bends
+from symslr.evaluation.laplace.survey import NOTHING, bends
 from symslr.evaluation.laplace.table import TINY, Table, joined_moments
 from symslr.evaluation.laplace.tokens import extrema
 from symslr.evaluation.numbers.arithmetic import FLOAT
@@ -74,7 +74,8 @@ def has_power_tail(family: Family) -> bool:
         if not exponential.any():
             continue
         q = _powers(rows, slopes[0])[:, None]
-        seen = float(np.nanmax(np.abs(slopes[0][np.repeat(ends, 2)]))) * FLOAT.eps < SEEN
+        sizes = np.abs(slopes[0][np.repeat(ends, 2)])
+        seen = float(np.max(sizes, where=~np.isnan(sizes), initial=0.0)) * FLOAT.eps < SEEN
         rows = np.where(q == 0, rows, rows - q * slopes[0])
         fall = np.array([rows[:, 1] - rows[:, 0], rows[:, 2] - rows[:, 3]]).T / np.log(FURTHER / FAR)
         if np.any(((q == 0) | seen) & exponential & (fall > 1.0) & (fall < STEEPEST_POWER)):
@@ -256,7 +257,7 @@ def _axis(family: Family, laws: list[list[Laws]]) -> SinhMap:
     slopes = -_slope(family, 0, np.concatenate(beside))
     slopes = slopes[np.isfinite(slopes)]
     if not len(slopes):
-        raise CannotEvaluate("a Laplace variable multiplies nothing: the integral over it does not converge")
+        raise CannotEvaluate(NOTHING)
     centre, width = float(np.median(slopes)), max(1.0, float(np.ptp(slopes)) / 2)
     ends = -_slope(family, 0, np.concatenate([one.line.places(np.array([-one.reach, one.reach])) for one in own]))
     furthest = max(float(np.max(np.abs(np.where(np.isfinite(ends), ends, 0.0) - centre))), 100.0 * width)
