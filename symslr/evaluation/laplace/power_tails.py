@@ -136,7 +136,8 @@ class TailSums(FloatSums):
     nodes that crowd elsewhere: no error is claimed to be smaller than twice what another mesh changes.
 
     Raises:
-        CannotEvaluate: for other than one Laplace variable, kernels that turn too often, or where a law has no window.
+        CannotEvaluate: for other than one Laplace variable, kernels that turn too often or are 0 somewhere, or where a law has no
+            window.
     """
 
     is_geometric = False
@@ -162,6 +163,8 @@ def _laws(family: Family, k: int) -> list[Laws]:
     powers, found = _powers(rows, slopes[0]), []
     for low, high in pairwise(_cuts_of_line(family, k)):
         line = Unfolded(low, high)
+        if np.all(family.code.slopes(k, line.places(PLACES), family.p)[0] == -np.inf):
+            raise CannotEvaluate(REFUSED)
         if len(line.ends) == 1:  # of the size of the distances from the end at which tokens are
             own = _windows(family, k, powers, lambda t, line=line: (line.beside(np.exp(t)), t))
             line = replace(line, width=min((float(np.exp(window.peak)) for window in own), default=1.0))
@@ -390,6 +393,6 @@ class TailTable(Table):
 
 REFUSED = (
     "a token law with a power tail under a kernel that grows or falls exponentially is evaluated in float64 for one normaliser "
-    f"and a kernel that turns at most {MOST_TURNS} times between its kinks; found another (one that moves as a power of x far out, "
-    "as p1/p0 does, has no such limits)"
+    f"and a kernel that turns at most {MOST_TURNS} times between its kinks and is 0 on no interval; found another (one that moves "
+    "as a power of x far out, as p1/p0 does, has no such limits)"
 )
