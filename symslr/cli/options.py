@@ -223,7 +223,7 @@ def made(task: TaskRequest, attention: AttentionRequest, *, symbolic: bool = Fal
     from symslr.model import asked
 
     found = asked.problem(task, dash="--", symbolic=symbolic)
-    return found, asked.attention(attention, found.attention)
+    return found, asked.attention(attention, found.attention, found.task.keys)
 
 
 Intervals = dict[str, tuple[float, float]]

@@ -142,12 +142,13 @@ def problem(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> P
     return Problem(final, {s: v for s, v in values.items() if str(s) not in unused}, attention)
 
 
-def attention(wanted: AttentionRequest, written: Attention | None) -> Attention:
+def attention(wanted: AttentionRequest, written: Attention | None, keys: tuple[Expr, Expr] = (-oo, oo)) -> Attention:
     """The attention that was asked for, or the one of the task's model file, or softmax.
 
     Args:
         wanted: as ``read_attention`` reads it.
         written: the attention of the task's model file.
+        keys: where they are under the task.
 
     Raises:
         ValueError: in one line, for a kernel that no attention can have.
@@ -155,7 +156,7 @@ def attention(wanted: AttentionRequest, written: Attention | None) -> Attention:
     if is_selection(wanted.name):
         raise ValueError(f"attention {wanted.name}: has no kernel; the only command that takes it is risk")
     if wanted.kernel is not None:
-        return attention_from_text(wanted.kernel, wanted.normalise, wanted.offset)
+        return attention_from_text(wanted.kernel, wanted.normalise, wanted.offset, keys=keys)
     if wanted.name is None:
         return written or softmax
     if wanted.tables is None:

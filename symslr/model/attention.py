@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from sympy import Expr, S, latex
+from sympy import Expr, S, latex, oo
 
 from symslr.model.admissible import check_kernel
 from symslr.model.exact import exact
@@ -27,6 +27,7 @@ class Attention:
         name: what the attention is called in print.
         bounds: the free parameters of the kernel over which risks are minimised, and for each the interval in which a
             landscape is explored; the least population risk is sought on the whole line.
+        tokens: the interval of the keys a chi at which the kernel is to be real and, under a normaliser, positive.
 
     Raises:
         ValueError: for an unknown normaliser, a negative offset, an offset without normaliser, a kernel that does not
@@ -40,12 +41,14 @@ class Attention:
     offset: Expr = S.Zero
     name: str = "attention"
     bounds: Mapping[Expr, tuple[float, float]] = field(default_factory=dict, hash=False)
+    tokens: tuple[Expr, Expr] = (-oo, oo)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel", without_pieces(exact(self.kernel, "kernel"), "kernel"))
         object.__setattr__(self, "offset", exact(self.offset, "offset"))
         if self.normaliser not in ("sum", None):
             raise ValueError(f"normaliser: found {self.normaliser!r}; expected 'sum' or None (element-wise)")
+        object.__setattr__(self, "tokens", tuple(exact(end, "tokens") for end in self.tokens))
         check_parameters(self.kernel, "kernel", allowed={x})
         if not self.kernel.has(x):
             raise ValueError(f"kernel {self.kernel}: does not depend on x; expected an expression in x, such as exp(x)")
@@ -57,7 +60,9 @@ class Attention:
         for parameter, interval in self.bounds.items():
             self._check_bounds(parameter, interval)
         vanishing = bool(self.offset.is_positive)
-        check_kernel(self.kernel, self.parameters, normalised=self.is_normalised, may_vanish=vanishing)
+        check_kernel(
+            self.kernel, self.parameters, normalised=self.is_normalised, may_vanish=vanishing, support=self.tokens
+        )
 
     def _check_bounds(self, parameter: Expr, interval: tuple[float, float]) -> None:
         if parameter not in self.parameters:

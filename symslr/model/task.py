@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, Integer, latex
+from sympy import Expr, Integer, S, latex, oo
 
 from symslr.model.admissible import check_density, check_mean_one
 from symslr.model.exact import NotExact, exact
@@ -80,6 +80,12 @@ class Task:
     def law(self) -> SequenceLaw:
         """Law of the sequence at the symbolic length ``L``."""
         return SequenceLaw(self.weight, L, self.base)
+
+    @property
+    def keys(self) -> tuple[Expr, Expr]:
+        """Where keys a chi are at every scale a > 0: a half line from 0 where all tokens have one sign, else the line."""
+        lower, upper = self.base.support
+        return S.Zero if lower.is_nonnegative else -oo, S.Zero if upper.is_nonpositive else oo
 
     def at(self, length: object) -> Task:
         """The same task at another length (symbol, integer or law)."""

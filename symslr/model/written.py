@@ -46,9 +46,16 @@ def length_of(found: Length) -> Expr | LengthLaw:
 
 
 def attention_from_text(
-    kernel: str, normalise: str, offset: str | Fraction, parameters: Mapping[str, Expr] = {}
+    kernel: str,
+    normalise: str,
+    offset: str | Fraction,
+    parameters: Mapping[str, Expr] = {},
+    keys: tuple[Expr, Expr] = (-oo, oo),
 ) -> Attention:
     """An attention from a kernel in ``x`` such as ``"log(1+exp(x))"``; ``normalise`` is ``sum`` or ``none``.
+
+    Args:
+        keys: where the kernel is to be one, as ``Attention.tokens``.
 
     Raises:
         ValueError: in one line, for text outside the whitelist and for an attention that is none.
@@ -59,7 +66,7 @@ def attention_from_text(
     written = parse_expression(kernel, symbols, what="kernel")
     start = exactly(offset) if isinstance(offset, Fraction) else parse_number(offset, what="offset")
     try:
-        return Attention(written, "sum" if normalise == "sum" else None, start, kernel.strip())
+        return Attention(written, "sum" if normalise == "sum" else None, start, kernel.strip(), tokens=keys)
     except ValueError as refusal:  # which prints the kernel as SymPy does: Max(0, x) for max(x, 0)
         what, colon, why = str(refusal).partition(": ")
         raise ValueError(
@@ -105,7 +112,8 @@ def model_of_tables(tables: Tables, path: str) -> Model:
         }
         parameters = {name: symbol for name, symbol in names.items() if symbol not in (L, nu, Delta)}
         task = _task(tables["task"], parameters, Path(path).stem) if "task" in tables else None
-        attention = _attention(tables["attention"], parameters) if "attention" in tables else None
+        keys = task.keys if isinstance(task, Task) else (-oo, oo)
+        attention = _attention(tables["attention"], parameters, keys) if "attention" in tables else None
         _check_used(names, tables, task, attention)
         at = attention and attention.at(values)
     except (ValueError, TypeError) as problem:
@@ -197,12 +205,12 @@ def _law(text: str, what: str, table: Mapping[str, object], parameters: Mapping[
     return ScalarLaw(density, *ends)
 
 
-def _attention(table: Mapping[str, object], parameters: Mapping[str, Expr]) -> Attention:
+def _attention(table: Mapping[str, object], parameters: Mapping[str, Expr], keys: tuple[Expr, Expr]) -> Attention:
     if "kernel" not in table:
         name = str(table.get("name", ""))
         if name not in ATTENTIONS:
             raise ValueError(f"[attention]: found no kernel and name {name!r}; expected {', '.join(ATTENTIONS)}")
         return ATTENTIONS[name]
     return attention_from_text(
-        str(table["kernel"]), str(table.get("normalise", "sum")), str(table.get("offset", "0")), parameters
+        str(table["kernel"]), str(table.get("normalise", "sum")), str(table.get("offset", "0")), parameters, keys
     )

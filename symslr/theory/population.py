@@ -301,4 +301,4 @@ def optimal_attention(task: Task | LocationTask) -> Attention | OptimalAttention
     kernel = task.law.posterior_kernel
     if kernel is None:
         raise ValueError(f"task {task.name}: the posterior under the weight {task.weight} is no normalised kernel")
-    return Attention(kernel, name="optimal")
+    return Attention(kernel, name="optimal", tokens=task.base.support)

@@ -113,9 +113,9 @@ def test_bayes_without_digits_answers_with_what_it_has(tmp_path, capsys) -> None
     assert "0.56556775652965" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("attention", ["softmax", "softmax1"])
+@pytest.mark.parametrize("offset", ["0", "1"])
 def test_a_refusal_without_digits_asks_for_no_fewer(
-    tmp_path, capsys, monkeypatch: pytest.MonkeyPatch, attention: str
+    tmp_path, capsys, monkeypatch: pytest.MonkeyPatch, offset: str
 ) -> None:
     """Regression: "ask for at most 12 digits", to whoever had asked for none; and it was met three times."""
     tried: list[object] = []
@@ -123,12 +123,13 @@ def test_a_refusal_without_digits_asks_for_no_fewer(
     monkeypatch.setattr(least, "risk_as_asked", lambda *given: (tried.append(given[4]), original(*given))[1])
     path = tmp_path / "tailed.toml"
     path.write_text(TAILED)
+    turning = ("--kernel", "exp(x)*(11/10 + sin(2*x))", "--offset", offset)
     for digits in ((), ("--digits", "9")):
         with pytest.raises(SystemExit) as ended:
-            main(["risk", "--task", str(path), "--scale", "1", "--attention", attention, *digits])
+            main(["risk", "--task", str(path), "--scale", "1", *turning, *digits])
         assert ended.value.code == 2
         said = capsys.readouterr().err
-        assert "on the whole line" in said
+        assert "turns at most 4 times" in said
         assert "digits" not in said
     assert tried == [None, 9]
 

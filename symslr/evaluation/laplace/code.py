@@ -23,6 +23,8 @@ from symslr.evaluation.quadrature.token_mesh import zeros_of
 
 BESIDE = 64.0 * FLOAT.eps
 """Distance of a node's neighbours, of that to the middle: a function that moves by 1 over a percent of it leaves 2e-24 behind."""
+NEAR = 1e4
+"""Steps of a mesh that a node is from the middle at most, for that: of a power tail on a half line the middle is 1e15 away."""
 AROUND = 2
 """Nodes on each side whose rounding stands for that of a node: one alone may be rounded by nothing."""
 
@@ -121,7 +123,8 @@ class LaplaceCode:
         It shows what sums of large terms lose, as where a power of x - 7/2 was written out. What the rounded coefficients lose is
         the same at all nodes and of that size; the largest of the nodes around stands for it.
         """
-        inwards = BESIDE * ((np.min(x) + np.max(x)) / 2.0 - x)  # beyond its ends a kernel may be negative
+        inwards = (np.min(x) + np.max(x)) / 2.0 - x  # beyond its ends a kernel may be negative
+        inwards = BESIDE * np.sign(inwards) * np.minimum(np.abs(inwards), np.maximum(NEAR * np.gradient(x), np.abs(x)))
         slopes, exponents, rests = self.weights(kernel, np.concatenate([x, x + inwards, x + 2.0 * inwards]), p)
         found = _second(np.concatenate([slopes, exponents + np.log(np.abs(rests))]))
         return found[: len(slopes)], found[len(slopes) :]

@@ -49,6 +49,11 @@ SPARE = 0.5
 SMOOTH, STRIP = 3.0, 0.87
 """First steps of log u, beside that which a strip of half-width pi/2 asks for."""
 
+NOTHING = (
+    "a kernel is 0 or no real number at every token, as sqrt(x) is at a negative scale: the integral over a Laplace variable does "
+    "not converge; expected a positive scale, or bounds of it (--bounds a:0:10 on the command line)"
+)
+
 ROUGHEST = 1e-6
 """Tolerance for which first meshes are made at least where they are small: on fewer nodes it is not seen how fast they converge."""
 
@@ -285,7 +290,7 @@ def _turns(family: Family, tokens: list[Tokens]) -> list[Any]:
         sizes = np.concatenate([own.slopes[n][np.any(own.logs > -np.inf, axis=0)] for own in tokens])
         sizes = sizes[np.isfinite(sizes)]
         if not len(sizes):
-            raise CannotEvaluate("a Laplace variable multiplies nothing: the integral over it does not converge")
+            raise CannotEvaluate(NOTHING)
         found.append(np.sort(-sizes))
     return found
 

@@ -275,7 +275,7 @@ def _unseen(log_kernel: Any, x: Any, row: Any, step_at: Any) -> list[float]:
     is_one = (after == before + 1) | (high - low <= step_at((low + high) / 2))
     if not 0 < np.count_nonzero(is_one) <= MOST_HIDDEN:
         return []
-    places = _extrema(log_kernel, low[is_one], high[is_one], moves[before[is_one]][:, None])
+    places = extrema(log_kernel, low[is_one], high[is_one], moves[before[is_one]][:, None])
     far, near, at, close, beyond = log_kernel(places + np.arange(-2.0, 3.0)[:, None] * step_at(places))
     left, right = near - at, close - at
     shown = left * right > 0.0
@@ -313,7 +313,7 @@ def _bends(log_kernel: Any, x: Any, row: Any, width_at: Any) -> list[float]:
     return [float(place) for place in places[is_bend]]
 
 
-def _extrema(function: Any, low: Any, high: Any, sign: Any) -> Any:
+def extrema(function: Any, low: Any, high: Any, sign: Any) -> Any:
     """The largest sign * function in each interval, to a billionth of it or to rounding."""
     for _ in range(10):
         at = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, 17)
