@@ -212,7 +212,7 @@ class OuterRule(LogNodes, ABC):
         nodes = range(low, high + 1)
         if len(nodes) > MOST_NODES:
             raise OutOfDigits(
-                f"certified: the Laplace integral takes {len(nodes):.1g} nodes; expected at most {MOST_NODES:.1g}: extreme parameters"
+                f"certified: the Laplace integral takes {len(nodes):.1g} nodes, more than {MOST_NODES:.1g}: extreme parameters"
             )
         self.fill(nodes)
         start, tail = self._start(integrand, low, count), self._right_tail(integrand, high, frozen, powers)

@@ -143,17 +143,37 @@ def far_signal(task: Task, values: Mapping[Any, object]) -> Far | None:
     return Far(symbol, sign(value), float(size), size / abs(value) ** power, power, name, (0, 1, 2))
 
 
-def with_largest(
-    task: Task, attention: Attention, values: Mapping[Any, object], steep: float = STEEP
-) -> tuple[Task, Value] | None:
-    """The task whose relevant token is the largest, and by how much the risks differ at most; None where the slope of the selection
-    is less than ``steep``.
+@dataclass(frozen=True)
+class Limit:
+    """The limit of a strong selection, and how far it is.
 
-    With p the posterior of a selection and e_l whether token l is the largest, M = E sum p_l A_l and Q = E sum A_l^2. By Cauchy and
-    Schwarz M/sqrt(Q) <= 1 moves by sqrt(E sum (p_l - e_l)^2) at most, whatever the weights A are. With d = E[1 - max_l p_l] that is
-    sqrt(2 d - r) <= sqrt(r), where r = E[1 - sum p_l^2] >= d is the Bayes risk without noise; so 1 - M^2/Q moves by 2 sqrt(r).
-    With weights A_l >= 0 of sum 1, M moves by d and Q >= 1/L, which is 2 r sqrt(L) + L r^2.
+    Attributes:
+        task: the one whose relevant token is the largest.
+        missed: the Bayes risk without noise, r = E[1 - sum p_l^2] for the posterior p, at most.
+        kind: of that number.
+        longest: the greatest length, under weights that are not negative and sum to 1; else None.
     """
+
+    task: Task
+    missed: Any
+    kind: Kind
+    longest: int | None
+
+    def moves(self, share: Any = 1) -> Any:
+        """By how much a risk differs from that of the limit at most, where M^2/Q of either is ``share`` (of both <= 1).
+
+        With e_l whether token l is the largest, M = E sum p_l A_l and Q = E sum A_l^2. By Cauchy and Schwarz M/sqrt(Q) <= 1 moves
+        by sqrt(E sum (p_l - e_l)^2) at most, whatever the weights A are. With d = E[1 - max_l p_l] that is sqrt(2 d - r) <= sqrt(r),
+        as r >= d. With weights A_l >= 0 of sum 1, M moves by d <= r and Q >= 1/L: then M/sqrt(Q) moves by r sqrt(L).
+        """
+        moved = mpmath.sqrt(self.missed)
+        if self.longest is not None:
+            moved = min(moved, self.missed * mpmath.sqrt(self.longest))
+        return moved * min(2, 2 * mpmath.sqrt(max(share, 0)) + moved)
+
+
+def with_largest(task: Task, attention: Attention, values: Mapping[Any, object], steep: float = STEEP) -> Limit | None:
+    """The limit of a strong selection; None where the slope of the selection is less than ``steep``."""
     slope, is_selection = _posterior(task.law)
     if slope is None or not is_selection:
         return None
@@ -163,14 +183,12 @@ def with_largest(
     missed = evaluate(
         bayes_risk(replace(task, noise=S.Zero)), {key: values[key] for key in values if str(key) != "Delta"}, 6
     )
-    r = missed.value + missed.error
-    bound = 2 * mpmath.sqrt(r)
+    longest = None
     if attention.is_normalised and attention.offset == 0:
         length = task.length if task.length != L else exact(next(values[key] for key in values if str(key) == "L"))
         longest = max(int(n) for n, _ in length) if isinstance(length, LengthLaw) else int(length)
-        bound = min(bound, 2 * r * mpmath.sqrt(longest) + longest * r**2)
     limit = Task(L * IsLargest.of(epsilon, L), task.length, task.noise, task.base, task.name)
-    return limit, replace(missed, value=mpmath.mpf(0), error=bound)
+    return Limit(limit, missed.value + missed.error, missed.kind, longest)
 
 
 def numbers_of(expr: Expr, values: Mapping[Any, object]) -> dict[Symbol, Expr]:
@@ -204,19 +222,19 @@ def answered(
             return _where_meshes_end(compute, task, values, digits, far)
         except CannotEvaluate:
             near = with_largest(task, attention, values, steep=1.0)
-            found = None if near is None else _by_limit(compute, task, values, digits, *near)
+            found = None if near is None else _by_limit(compute, task, values, digits, near)
             if found is None or found[RISK].digits < (digits or 1):
                 raise
             return found
-    if near[1].error < mpmath.mpf(10) ** -(digits or DEFAULT_DIGITS):  # of a risk below 1 it may have the digits
-        found = _by_limit(compute, task, values, digits, *near)
+    if near.moves() < mpmath.mpf(10) ** -(digits or DEFAULT_DIGITS):  # of a risk below 1 it may have the digits
+        found = _by_limit(compute, task, values, digits, near)
         if found[RISK].digits >= (digits or 1):
             return found
     try:
         return compute(task, values, digits, False)
     except CannotEvaluate as reason:
         refusal = reason
-    found = _by_limit(compute, task, values, digits, *near)
+    found = _by_limit(compute, task, values, digits, near)
     is_near = all(mpmath.isfinite(place.value) for name, place in found.items() if name != RISK)
     if found[RISK].digits < (digits or SOME) and far is not None and is_near:  # else nearer values take the longest
         with suppress(CannotEvaluate):
@@ -226,14 +244,17 @@ def answered(
     return found
 
 
-def _by_limit(
-    compute: Compute, task: Task, values: Mapping[Any, object], digits: int | None, limit: Task, remainder: Value
-) -> Answers:
-    """The answers for the limit of a strong selection, and what is known of the task from them."""
-    found = compute(limit, of_the_limit(task, values), digits, False)
+def _by_limit(compute: Compute, task: Task, values: Mapping[Any, object], digits: int | None, limit: Limit) -> Answers:
+    """The answers for the limit of a strong selection, and what is known of the task from them.
+
+    The lower a risk is the more it may move, but by less than it is lower: so it is with the least one as with one at a scale.
+    """
+    at = of_the_limit(task, values)
+    found = compute(limit.task, at, digits, False)
     value = found.pop(RISK)
-    error = value.error + remainder.error
-    kind = value.kind if value.kind == remainder.kind else Kind.ESTIMATED
+    noise = evaluate(task.noise**2, {name: own for name, own in at.items() if str(name) == "Delta"}).value
+    error = value.error + limit.moves(1 + noise - value.value + value.error)
+    kind = value.kind if value.kind == limit.kind else Kind.ESTIMATED
     method = f"limit of a strong signal, its remainder bounded by the Bayes risk: {value.method}"
     risk = replace(value, error=error, kind=kind, digits=digits_of(value.value, error), method=method)
     return {RISK: risk, **{name: _in_the_limit(name, place) for name, place in found.items()}}

@@ -231,14 +231,14 @@ def _place_in_the_limit(
 ) -> dict[Symbol, float] | None:
     """Where the least risk lies under the limit of a strong selection, where values cost little.
 
-    Where that is at infinity, the scale at which an exponential kernel selects as sharply as the law does: beside an offset the best
-    one is near that. None where there is no such, or a scan shows another bottom that may be lower before the limit: by the bound on what the
-    limit moves, and unless it lies well above and its own risk moves by little of that.
+    Where that is at infinity, the scale at which an exponential kernel selects as sharply as the law does: beside an offset the
+    best one is near that. None where there is no such, or a scan shows another bottom that may be lower before the limit: by the
+    bound on what the limit moves, and unless it lies well above and its own risk moves by little of that.
     """
     near = with_largest(task, attention, values)
     if near is None:
         return None
-    limit, remainder = near
+    limit, moved = near.task, near.moves()
     at = of_the_limit(task, values)
     try:
         least, places = least_risk(limit, attention, at, PLACE_DIGITS // 2)
@@ -257,7 +257,7 @@ def _place_in_the_limit(
     risks = np.array([risk(limit, at, place) for place in grid])
     for k in other_bottoms(risks, list(found.values())):
         gap = float(risks[k]) - float(least.value)
-        if gap > 2.0 * remainder.error:
+        if gap > 2.0 * moved:
             continue
         if gap < NEAR * least.value or not abs(risk(task, values, grid[k]) - risks[k]) < NEAR * gap:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,12 @@ POOR = 1e-2
 """Relative error with which a limit is taken where there is nothing else: two digits are better than no answer."""
 ENDING, SURE = 1e-5, 10.0
 """Tolerance of values that are held against a known limit, and the errors that are left of them above it."""
+STEEPEST = 3
+"""Power of 1/a at most, as of softplus beside many tokens."""
 NEARING, KEPT, SLACK = 0.25, 0.7, 0.005
-"""How far from 1/1.75 the ratio of two may be, the part of that which the next one has at least where it lies above, and what its
-errors may hide: log(a)/a has 0.12, 0.10 and 0.09 from 14 to 75, exp(x) + x^2 at L = 2, nu = inf some 0.2."""
+"""How far from that of the power, 1/1.75 of the first, the ratio of two may be, the part of that which the next one has at least
+where it lies above, and what its errors may hide: log(a)/a has 0.12, 0.10 and 0.09 from 14 to 75, exp(x) + x^2 at L = 2, nu = inf
+some 0.2."""
 FURTHEST, NEAREST = 1e6, 1e-12
 """Scales up to which a scan goes to meet a feature of the kernel, and down to which it follows a fall towards 0."""
 LEAP, STRIDE = 0.1, 4.0
@@ -85,9 +89,9 @@ def inwards(objective: Objective, points: Any, values: Any) -> tuple[Any, Any]:
 
 
 def known_limit(objective: Objective, values: Any, end: int, edge: float, side: int) -> Limit | None:
-    """What the function is known to tend to beyond an end of the scan, where it falls towards that on the way as 1/a does.
+    """What the function is known to tend to beyond an end of the scan, where it falls towards that on the way as a power of 1/a.
 
-    What is left above the limit falls by the ratio of a series in 1/a, or by a larger one, as with log(a)/a. Before a bottom
+    What is left above the limit falls by the ratio of a power of 1/a, or by a larger one, as with log(a)/a. Before a bottom
     further out, which lies below the limit, the ratios fall. Values of few digits show this; a series needs sharp ones far out.
     """
     if objective.limit is None or not objective.is_float or first_step(objective) > 0 or not _falls(values, end, edge):
@@ -98,18 +102,31 @@ def known_limit(objective: Objective, values: Any, end: int, edge: float, side: 
         return None
     if found is None or not np.isfinite(sum(found)):
         return None
-    rough, above = objective.rough(ENDING), []
+    sharper = (objective.rough(ENDING), _far(objective))
+    return next(filter(None, (_nears(own, (float(found[0]), float(found[1])), side) for own in sharper)), None)
+
+
+def _nears(objective: Objective, limit: Pair, side: int) -> Limit | None:
+    """A limit, where values show that the function falls towards it; higher powers of 1/a leave the room for a shallow bottom."""
+    above: list[Pair] = []
     for step in range(ASKED, 0, -1):  # a bottom nearer by shows at the outermost
-        value, error = rough.known([side * NEARER * OUTWARDS**step])
-        above.append((value - found[0], error + found[1]))
+        value, error = objective.known([side * NEARER * OUTWARDS**step])
+        above.append((value - limit[0], error + limit[1]))
         if not above[-1][0] > SURE * above[-1][1]:
             return None
     left, errors = np.array(above[::-1]).T
-    over = left[1:] / left[:-1] - 1.0 / OUTWARDS
-    slack = SLACK + 2.0 * float(np.max(errors / left))
-    if np.any(np.abs(over) > NEARING) or np.any(over[1:] < np.minimum(over[:-1], KEPT * over[:-1]) - slack):
+    ratios, slack = left[1:] / left[:-1], SLACK + 2.0 * float(np.max(errors / left))
+    power = max(1, round(-log(ratios[-1]) / log(OUTWARDS)))
+    usual = OUTWARDS**-power
+    over, near = ratios - usual, NEARING * usual * OUTWARDS
+    if (
+        power > STEEPEST
+        or np.any(np.abs(over) > near)
+        or np.any(over[1:] < np.minimum(over[:-1], KEPT * over[:-1]) - slack)
+    ):
         return None
-    return Limit(float(found[0]), float(found[1]), side * np.inf, False)
+    hidden = 0.0 if power == 1 else slack / usual * float(left[-1])
+    return Limit(limit[0], limit[1] + hidden, side * np.inf, False)
 
 
 def followed(objective: Objective, points: Any, values: Any, end: int, edge: float) -> tuple[Any, Any, Limit | None]:
