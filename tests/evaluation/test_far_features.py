@@ -27,7 +27,7 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 def by_sums(kappa: Callable[[Any], Any], scale: float, centre: float, *, is_normalised: bool = True) -> float:
     """1 - M^2/Q with M = E A_1 and Q = E A_1^2 + E A_2^2, at keys x_1 ~ N(sqrt(2), 1) and x_2 ~ N(0, 1); for scales above 0."""
-    near = (centre + np.outer([-1.0, 1.0], 2.0 ** np.arange(-3, 12)).ravel()) / scale
+    near = (centre + np.outer([-1.0, 1.0], 2.0 ** np.arange(-3, 40)).ravel()) / scale
     cuts = np.unique(np.concatenate([near[(near > -9) & (near < 11)], [centre / scale], np.linspace(-9, 11, 41)]))
     cuts, half = cuts[:-1], np.diff(cuts)[:, None] / 2
     places, steps = (cuts[:, None] + half * (1 + NODES)).ravel(), (half * WEIGHTS).ravel()
@@ -74,11 +74,13 @@ def test_the_best_scale_far_out_is_found(kernel: Expr, kappa: Callable[[Any], An
 
 
 def test_what_is_approached_beyond_a_kink_far_out() -> None:
-    """As a grows 1 + max(a x - 700, 0) tends to max(x, 0), from above as 1/a."""
+    """As a grows 1 + max(a x - 700, 0) tends to max(x, 0), from above as log(a)/a, which is no series in 1/a.
+
+    Without the 700 the claim was 2.9e-9 beside an error of 3.6e-9.
+    """
     value, places = least_risk(TASK, Attention(1 + Max(x - 700, 0)), {})
-    far_out = by_sums(lambda y: 1 + np.maximum(y - 700, 0), 1e10, 700)
-    assert abs(float(value) - far_out) <= float(value.error) + 1e-8
-    assert value.error < 1e-5
+    far_out = by_sums(lambda y: 1 + np.maximum(y - 700, 0), 1e12, 700)
+    assert abs(float(value) - far_out) <= float(value.error) < 1e-7
     assert float(places["a"]) == np.inf
 
 

@@ -17,6 +17,7 @@ from sympy import Expr, S, Symbol, cancel, sign
 
 from symslr.evaluation.engine import DEFAULT_DIGITS, digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
+from symslr.evaluation.minima.at_infinity import growth
 from symslr.evaluation.minima.features import Attended
 from symslr.evaluation.minima.series import SETTLED, USEFUL, Series, settled
 from symslr.evaluation.numbers.exponent import exponential
@@ -103,7 +104,8 @@ def met_at(task: Task, attention: Attention, values: Mapping[Any, object]) -> tu
 def far_scale(scale: Expr, task: Task, attention: Attention, values: Mapping[Any, object]) -> Far | None:
     """The scale of a key, if it is that large; an offset is a token at 0, beside which an exponential kernel is steep, too.
 
-    Meshes are tried first for a kernel that changes so far out that values nearer by do not see it, too.
+    Meshes are tried first for a kernel that changes so far out that values nearer by do not see it, too, and for one that grows as
+    no exponential: they take no longer there, and under a logarithm values follow no series.
     """
     size = float(abs(scale))
     if size < FAR_SCALE:
@@ -115,7 +117,9 @@ def far_scale(scale: Expr, task: Task, attention: Attention, values: Mapping[Any
         selects = abs(slope.xreplace(numbers_of(slope, values)))
         met = max(met, float(selects)) if selects.is_number else met
     is_one = exponential(attention.kernel, x) is not None and attention.offset == 0
-    return Far(a, sign(scale), size, S.One, S.One, "the scale", (0,), is_one or met > SIZES[0], met)
+    sides = [growth(attention.kernel, side) for side in (1, -1)]
+    is_slow = any(own is None for own in sides) or all(own is not None and own.rate == 0 for own in sides)
+    return Far(a, sign(scale), size, S.One, S.One, "the scale", (0,), is_one or is_slow or met > SIZES[0], met)
 
 
 @lru_cache(maxsize=512)
@@ -163,8 +167,8 @@ class Limit:
         """By how much a risk differs from that of the limit at most, where M^2/Q of either is ``share`` (of both <= 1).
 
         With e_l whether token l is the largest, M = E sum p_l A_l and Q = E sum A_l^2. By Cauchy and Schwarz M/sqrt(Q) <= 1 moves
-        by sqrt(E sum (p_l - e_l)^2) at most, whatever the weights A are. With d = E[1 - max_l p_l] that is sqrt(2 d - r) <= sqrt(r),
-        as r >= d. With weights A_l >= 0 of sum 1, M moves by d <= r and Q >= 1/L: then M/sqrt(Q) moves by r sqrt(L).
+        by sqrt(E sum (p_l - e_l)^2) at most, whatever the weights A are. With d = E[1 - max_l p_l] that is sqrt(2 d - r), which is
+        at most sqrt(r), as r >= d. With weights A_l >= 0 of sum 1, M moves by d <= r and Q >= 1/L: M/sqrt(Q) by r sqrt(L) then.
         """
         moved = mpmath.sqrt(self.missed)
         if self.longest is not None:

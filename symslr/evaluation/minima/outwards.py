@@ -19,16 +19,12 @@ NEARER, OUTWARDS = SCALES[1] / 2.0, 1.75
 """First place and ratio of the series for large places, exact in float64, so that one series has the values of another: they cost
 the more the further out they lie. A fall at the end of the scan is followed at these places."""
 ASKED, FARTHEST = 4, 8
-"""Steps outwards: from where on the series is asked, and beyond which a function that falls little is taken to have a limit.
-One that still falls much is followed on: a kernel of x/1000 has its minimum a thousand times as far out."""
+"""Steps outwards: from where on the series is asked, and beyond which one that the series does not give is followed on as long
+as it is seen to fall: log(1 + x) under Lomax's laws has its minimum at 6600, a kernel of x/1000 a thousand times as far out."""
 PAST = 3
 """Steps that a scan goes on beyond the first one at which the farthest feature of a kernel is met: five times as far out."""
-HALVED = 0.7
-"""Ratio of the falls at two steps below which they follow 1/a, where it would be 1/1.75."""
-TURNS = 0.3
-"""The ratio of two falls up to which they end sooner than those of a series in 1/a^2, as before a bottom."""
 FLAT = 1e-2
-"""A fall per step, relative, below which an end that is not the lowest is followed no further, nor any beyond the farthest step."""
+"""A fall per step, relative, below which an end that is not the lowest is followed no further."""
 GOES_ON = 10.0
 """Falls as large as the last one that may be left: from 13.5 to 16, places of a scan, 1/a falls by a sixth of what is left."""
 ENOUGH = 100.0
@@ -143,13 +139,18 @@ def followed(objective: Objective, points: Any, values: Any, end: int, edge: flo
     asked, farthest = max(start + ASKED, told + FEWEST - 1), max(start + FARTHEST, told + FEWEST)
     while True:
         place, where = side * NEARER * OUTWARDS**step, 0 if end == 0 else len(points)
-        value = objective.numbered(*_seen_from_afar(objective, place))
-        points, values = np.insert(points, where, place), np.insert(values, where, value)
+        value, error = _seen_from_afar(objective, place)
+        points = np.insert(points, where, place)
+        values = np.insert(values, where, objective.numbered(value, error))
         is_known = bool(np.isfinite(values[end]))
         beyond = outwards(objective, side, step if is_known else step - 1) if step >= asked else None
         if beyond is not None:
             values[end] = np.inf
-        if beyond is not None or not _falls(values, end, edge) or (step > farthest and _settles(values, end)):
+        if (
+            beyond is not None
+            or not _falls(values, end, edge)
+            or (step > farthest and not (_is_told(values, end, error) and abs(place) < FURTHEST))
+        ):
             return points, values, beyond
         step += 1
 
@@ -218,11 +219,10 @@ def beyond_edge(objective: Objective, points: Any, values: Any, i: int) -> Limit
         raise NoLeastValue(text, objective.variables[0], float(points[i]), objective.variables[0]) from fault
 
 
-def _settles(values: Any, end: int) -> bool:
-    """Whether the last falls towards an end are small, or halve as those of a series in the inverse do."""
-    last, before, first = -np.diff(values[-4:])[::-1] if end else np.diff(values[:4])
-    ratios = last / before, before / first
-    return bool(last < FLAT * abs(values[end]) or (max(ratios) < HALVED and min(ratios) > TURNS))
+def _is_told(values: Any, end: int, error: float) -> bool:
+    """Whether the last fall towards an end is told from the error of the last value."""
+    last = values[-2] - values[-1] if end else values[1] - values[0]
+    return bool(last > SURE * error)
 
 
 def _falls(values: Any, end: int, edge: float) -> bool:

@@ -34,6 +34,8 @@ REMAINS = 10.0
 STEADY, SEEN = 0.9, 10.0
 """Part of the distance between the ratio of two changes and the one of a series that the next ratio keeps where they follow none,
 and the errors of a value that a change spans at least for that to be told."""
+SLOWLY = 1.0 / 3.0
+"""What the change before the last one leaves at most where values follow a series; where more is left all falls as the variable."""
 BETWEEN = np.linspace(0.0, 1.0, 4001)
 """Fractions of the inverse at which a series is looked at; its lowest point is refined by a parabola."""
 
@@ -112,10 +114,15 @@ class Series:
 
     def doubt(self, h: float) -> float:
         """The error at h: what the last value moved it by, or a tenth of what the one before did, which a change that is small by
-        chance does not undo; and what errors of the values make of it."""
+        chance does not undo; and what errors of the values make of it. Of changes that hardly fall, as of log(a)/a, all that would
+        follow count."""
         last, before, earlier = (float(one(h)) for one in (self, self.before, self.before.before))
-        amplified = np.sum(np.abs(np.vander([h], len(self.values)) @ self._inverse)) * self.error
-        return float(max(abs(last - before), abs(before - earlier) / REMAINS) + amplified)
+        amplified = float(np.sum(np.abs(np.vander([h], len(self.values)) @ self._inverse)) * self.error)
+        change, first = abs(last - before), abs(before - earlier)
+        if change > max(SEEN * amplified, SLOWLY * first):
+            ratio = max(change / first, min(self.factor, 1.0 / self.factor)) if first > 0 else np.inf
+            change *= ratio / (1.0 - ratio) if ratio < 1.0 else np.inf
+        return max(change, first / REMAINS) + amplified
 
     @property
     def is_slower(self) -> bool:
