@@ -29,6 +29,9 @@ GOES_ON = 10.0
 """Falls as large as the last one that may be left: from 13.5 to 16, places of a scan, 1/a falls by a sixth of what is left."""
 ENOUGH = 100.0
 """Error with which such a series is taken, in units of the tolerance; it is the error of the result."""
+SHARP = 1e-9
+"""The tolerance of a series for few digits: with values to 1e-6 one of log(1 + x^2) had 0.898966 +- 9e-6 at infinity, in the place
+of 0.898984 at 92178."""
 POOR = 1e-2
 """Relative error with which a limit is taken where there is nothing else: two digits are better than no answer."""
 ENDING, SURE = 1e-5, 10.0
@@ -164,7 +167,12 @@ def _told(objective: Objective) -> int:
 
 def _far(objective: Objective) -> Objective:
     """The function at places far out: as sharp as series need."""
-    return objective.rough(max(FINE, float(objective.context.tolerance) / 10))
+    return objective.rough(max(FINE, _wanted(objective) / 10))
+
+
+def _wanted(objective: Objective) -> float:
+    """The tolerance of a series."""
+    return min(max(FINE, float(objective.context.tolerance)), SHARP)
 
 
 def _seen_from_afar(objective: Objective, place: float) -> tuple[float, float]:
@@ -176,7 +184,7 @@ def outwards(objective: Objective, side: float, last: int | None = None) -> Limi
     """The least value beyond the scan on one side, where a series through values up to the last step outwards gives it."""
     start = _told(objective)
     last = start + SPAN - 1 if last is None else last
-    wanted, first = max(FINE, float(objective.context.tolerance)), max(last - SPAN, start)
+    wanted, first = _wanted(objective), max(last - SPAN, start)
     place, useful = side * NEARER * OUTWARDS**first, max(USEFUL, wanted / 2.0)
     try:
         found = limit(_far(objective), place, OUTWARDS, ENOUGH / 3 * wanted, last - first, useful)
