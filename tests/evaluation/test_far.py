@@ -14,9 +14,10 @@ from sympy import Expr, Integer, Rational, oo, tanh
 from symslr.evaluation import evaluate, risk_at
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima import far
+from symslr.evaluation.nodes.node import Context, Pair
 from symslr.expression.value import Value
 from symslr.model.attention import Attention
-from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softplus
+from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softmax1, softplus
 from symslr.model.symbols import x
 from symslr.theory import bayes_risk, population_risk
 
@@ -125,3 +126,25 @@ def test_huge_lengths_are_proved_and_agree_with_float64(length: int, nu: Expr) -
     assert proved.digits >= 15
     assert 1e-3 < float(proved) < 0.99
     assert agree(proved, rough)
+
+
+def test_a_proof_over_a_window_of_too_many_nodes_is_refused_before_they_are_listed() -> None:
+    """Regression: 5 x 10^8 nodes were, and the system ended the process for want of memory."""
+    risk = population_risk(MaxSLR(10**5, length=100, noise=0), softmax1, 10**4)
+    with pytest.raises(CannotEvaluate, match=r"takes 5e\+08 nodes, more than 2e\+06: extreme parameters"):
+        evaluate(risk, digits=15, backend="arb")
+
+
+def test_float64_is_not_asked_again_where_finer_meshes_leave_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: softplus on max-SLR at nu = 1000, scale 1000 was computed five times with one error, 60 s in the place of 5."""
+    asked = []
+
+    class Stalled:
+        def evaluate(self, context: Context, scope: object) -> Pair:
+            asked.append(context.tolerance)
+            return 0.40661604, 1e-8
+
+    monkeypatch.setattr("symslr.evaluation.engine.plan", lambda expr: Stalled())
+    with pytest.raises(CannotEvaluate, match="float64 reaches 7 of 8 digits here"):
+        evaluate(population_risk(SPIKED, softplus, 1), digits=8, backend="numpy")
+    assert len(asked) == 2
