@@ -306,10 +306,6 @@ def tolerance_of(digits: int) -> float:
     return min(max(10.0 ** -(digits + 1), 2e-15), COARSEST)
 
 
-BETTER = 0.5
-"""What finer meshes leave of an error that is not rounding."""
-
-
 def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
     """The float64 value, refined to ``aim`` digits where they can be had.
 
@@ -318,14 +314,12 @@ def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
     """
     enough = 10.0 ** -(required or DEFAULT_DIGITS)  # another formula may take many times as long
     wanted = own = min(aim, FLOAT_DIGITS)
-    before = math.inf
     while True:
         context = Context(FLOAT, tolerance_of(own), enough=enough)
         value, error = finite(partial(plan(expr).evaluate, context, float_scope(inputs.given)))
         reached = digits_of(value, error)
-        if reached >= wanted or own >= FLOAT_AIM or error > BETTER * before:
+        if reached >= wanted or own >= FLOAT_AIM:
             break
-        before = error
         own = min(own + wanted - reached, FLOAT_AIM)  # a formula may lose digits that its integrals have
     if reached < required:
         raise _too_few(reached, required, "use backend 'mpmath'")

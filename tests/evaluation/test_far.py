@@ -14,7 +14,6 @@ from sympy import Expr, Integer, Rational, oo, tanh
 from symslr.evaluation import evaluate, risk_at
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima import far
-from symslr.evaluation.nodes.node import Context, Pair
 from symslr.expression.value import Value
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softmax1, softplus
@@ -133,18 +132,3 @@ def test_a_proof_over_a_window_of_too_many_nodes_is_refused_before_they_are_list
     risk = population_risk(MaxSLR(10**5, length=100, noise=0), softmax1, 10**4)
     with pytest.raises(CannotEvaluate, match=r"takes 5e\+08 nodes, more than 2e\+06: extreme parameters"):
         evaluate(risk, digits=15, backend="arb")
-
-
-def test_float64_is_not_asked_again_where_finer_meshes_leave_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: softplus on max-SLR at nu = 1000, scale 1000 was computed five times with one error, 60 s in the place of 5."""
-    asked = []
-
-    class Stalled:
-        def evaluate(self, context: Context, scope: object) -> Pair:
-            asked.append(context.tolerance)
-            return 0.40661604, 1e-8
-
-    monkeypatch.setattr("symslr.evaluation.engine.plan", lambda expr: Stalled())
-    with pytest.raises(CannotEvaluate, match="float64 reaches 7 of 8 digits here"):
-        evaluate(population_risk(SPIKED, softplus, 1), digits=8, backend="numpy")
-    assert len(asked) == 2
