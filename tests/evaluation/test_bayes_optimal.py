@@ -9,9 +9,9 @@ from sympy import Rational, oo
 from symslr.evaluation import evaluate
 from symslr.evaluation.finite_sample import bayes_optimal, hard_phase
 from symslr.evaluation.finite_sample.bayes_optimal import STARTS, StateEvolution
-from symslr.evaluation.finite_sample.fields import normal_points
 from symslr.evaluation.finite_sample.posterior_channel import seen_of_selection
 from symslr.evaluation.finite_sample.problem import numeric_problem
+from symslr.evaluation.sampling.points import normal_points
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.scalar_law import laplace
 from symslr.model.symbols import nu

@@ -14,15 +14,15 @@ from symslr.evaluation.finite_sample.fields import (
     KeySampler,
     key_dimensions,
     key_sampler,
-    normal_points,
     scored_fields,
     shifted_fields,
     value_fields,
-    weight_values,
 )
 from symslr.evaluation.finite_sample.fixed_point import SaddleMap, solve
 from symslr.evaluation.finite_sample.problem import INFORMED, UNINFORMED, ReplicaState, Training, numeric_problem, start
 from symslr.evaluation.finite_sample.proximal import Samples, SampleTerms, dual_residual, minimise, newton
+from symslr.evaluation.sampling.points import normal_points
+from symslr.evaluation.sampling.sequences import weight_values
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import laplace, normal
@@ -349,4 +349,4 @@ def test_a_weight_may_sum_over_tokens_what_holds_the_relevant_one():
         np.array([[0.1, 2.0], [-1.0, 0.5], [0.7, -0.2]]),
     )
     pairs = np.exp(-((keys[None] - keys[:, None]) ** 2)).sum(axis=1)
-    np.testing.assert_allclose(weight_values(law, 3, keys), pairs * np.exp(keys) + (keys**2).sum(axis=0), rtol=1e-14)
+    np.testing.assert_allclose(weight_values(law, keys.T).T, pairs * np.exp(keys) + (keys**2).sum(axis=0), rtol=1e-14)

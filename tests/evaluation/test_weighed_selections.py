@@ -7,10 +7,10 @@ import pytest
 from sympy import Rational, Sum, exp, oo, tanh
 
 from symslr.evaluation import evaluate
-from symslr.evaluation.draws import quantiles
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import least_value
 from symslr.evaluation.location.weighed import least_selected_risk, selected_risk
+from symslr.evaluation.sampling.quantiles import quantiles
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.attention import LocatedAttention, Selection
@@ -135,6 +135,37 @@ def test_what_is_refused():
         selected_risk(far, SPARSEMAX, 1, {})
     with pytest.raises(ValueError, match="no value for nu"):
         selected_risk(MaxSLR(nu).at(3), SPARSEMAX, 1, {"Delta": 0})
-    odd = Task(1 + tanh(chi[epsilon]) * exp(-Sum(chi[l] ** 2, (l, 1, L))), 3, 0)
-    with pytest.raises(CannotEvaluate, match="are not drawn"):
-        selected_risk(odd, SPARSEMAX, 1, {})
+
+
+def tangents(keys: np.ndarray) -> np.ndarray:
+    return 1 + np.tanh(keys) * np.exp(-(keys**2).sum(axis=1, keepdims=True))
+
+
+def squares(keys: np.ndarray) -> np.ndarray:
+    return np.exp(keys - 0.5) * (keys**2).sum(axis=1, keepdims=True) / 4
+
+
+@pytest.mark.parametrize(
+    ("weight", "values"),
+    [
+        (1 + tanh(chi[epsilon]) * exp(-Sum(chi[l] ** 2, (l, 1, L))), tangents),
+        (exp(chi[epsilon] - Rational(1, 2)) * Sum(chi[l] ** 2, (l, 1, L)) / (L + 1), squares),
+    ],
+    ids=["tangents", "squares"],
+)
+def test_sequences_have_an_importance_where_the_weight_selects_no_token(weight, values):
+    """The position is drawn first, and each sequence counts by its own weight: no posterior but in the definition of the risk."""
+    random = np.random.default_rng(4)
+    risks, bayes = [], []
+    for _ in range(20):
+        keys = random.normal(size=(40_000, 3))
+        at, weights = values(keys), sparsemax(1.3 * keys)
+        row, own = np.arange(len(keys)), random.integers(3, size=len(keys))
+        mass = at[row, own] / len(keys)
+        hit, norm = mass @ weights[row, own], mass @ (weights**2).sum(axis=1)
+        risks.append(1 - hit**2 / norm)
+        bayes.append(1 - mass @ (at / at.sum(axis=1, keepdims=True))[row, own])
+    found = selected_risk(Task(weight, 3, 0), SPARSEMAX, Rational(13, 10), {}, None, SECONDS)
+    error = np.hypot(float(found.error), np.std(risks, ddof=1) / np.sqrt(20))
+    assert abs(float(found.value) - np.mean(risks)) < 5 * error
+    assert float(found.value) > np.mean(bayes) + 5 * np.std(bayes, ddof=1) / np.sqrt(20)

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from sympy import Symbol
 
-from symslr.evaluation.finite_sample.fields import Array, normal_points, sub_seed
+from symslr.evaluation.finite_sample.fields import Array
 from symslr.evaluation.finite_sample.posterior_channel import Seen, position_channel
 from symslr.evaluation.finite_sample.problem import INFORMED, UNINFORMED, FitProblem, Share, numeric_problem
 from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical
 from symslr.evaluation.numbers.compiled import compile_float
-from symslr.evaluation.scatter import standard_error
+from symslr.evaluation.sampling.points import normal_points, sub_seed
+from symslr.evaluation.sampling.scatter import standard_error
 from symslr.expression.value import Value
 from symslr.model.catalogue import softmax
 from symslr.model.task import Task

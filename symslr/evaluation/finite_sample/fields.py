@@ -14,41 +14,17 @@ from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, softmax
-from scipy.stats import qmc
-from sympy import Dummy, Expr, Sum, expand_log, lambdify, log
+from scipy.special import ndtr
+from sympy import Expr, expand_log, log
 
 from symslr.evaluation.numbers.compiled import compile_float
+from symslr.evaluation.sampling.sequences import Draws
 from symslr.model.exponential import exponential_slope
-from symslr.model.float64 import in_float64
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import chi, epsilon, x
+from symslr.model.symbols import x
 
 Array = NDArray[np.float64]
-
-
-def normal_points(count: int, dimensions: int, seed: int) -> Array:
-    """Standard normals, shape (dimensions, count): one independent scrambling per seed.
-
-    Args:
-        count: a power of two.
-        dimensions: L = 10 asks for at most 32; Sobol's coordinates are well distributed far beyond that.
-
-    Raises:
-        ValueError: when the count is no power of two.
-    """
-    if count < 2 or count & (count - 1):
-        raise ValueError(f"points: found {count}; expected a power of two, such as 4096")
-    sobol = qmc.Sobol(dimensions, scramble=True, rng=np.random.default_rng(seed))
-    # Half a cell of the 32-bit lattice away from 0, where the normal quantile is infinite.
-    points = np.clip(sobol.random(count), 2.0**-33, 1 - 2.0**-33)
-    return np.asarray(ndtri(np.ascontiguousarray(points.T)))
-
-
-def sub_seed(seed: int, *numbers: int) -> int:
-    """Its own scrambling for every randomisation, size and length; the same on every machine."""
-    return int(np.random.SeedSequence([seed, *numbers]).generate_state(1)[0])
 
 
 @dataclass(frozen=True)
@@ -122,26 +98,21 @@ def key_sampler(law: SequenceLaw, length: int, normals: Array) -> KeySampler:
     shift = gaussian_shift(law)
     if shift is not None:
         return KeySampler(partial(shifted_fields, shift, normals))
-    base = _quantile(law.base.density, law.base.support)
-    uniform, noise = ndtr(normals[:length]), normals[length : 2 * length]
-    gaussian = law.base == STANDARD_NORMAL
-    relevant = law.relevant_factor
+    draws, gaussian = Draws.of(law), law.base == STANDARD_NORMAL
+    keys, posterior, importance = draws.sequences(ndtr(normals[:length]).T)
+    keys, noise, relevant = keys.T, normals[length : 2 * length], law.relevant_factor
     if relevant is not None:
-        first = _quantile(law.base.density * relevant, law.base.support)
-        keys = np.vstack([first(uniform[:1]), base(uniform[1:])])
         if not gaussian:
             return KeySampler(partial(drawn_fields, keys, noise))
         score = np.vstack([_slope(relevant, keys[:1]), np.zeros_like(keys[1:])])
         return KeySampler(partial(scored_fields, keys, score, noise))
-    keys = normals[:length] if gaussian else base(uniform)
-    posterior, weights = _posterior(law, length, keys)
-    chosen = (np.cumsum(posterior, axis=0)[:-1] < ndtr(normals[2 * length])).sum(axis=0)
-    keys, posterior = (_first(rows, chosen) for rows in (keys, posterior))
+    chosen = (np.cumsum(posterior.T, axis=0)[:-1] < ndtr(normals[2 * length])).sum(axis=0)
+    keys, posterior = (_first(rows, chosen) for rows in (keys, posterior.T))
     if gaussian and law.is_selection and not law.selects_largest:
         posterior[0] -= 1
         score = -posterior * _slope(law.posterior_kernel, keys)
         return KeySampler(partial(scored_fields, keys, score, noise))
-    return KeySampler(partial(drawn_fields, keys, noise), weights)
+    return KeySampler(partial(drawn_fields, keys, noise), importance / importance.mean())
 
 
 def value_fields(normals: Array, m: float, q: float, noise: float) -> tuple[Fields, Array]:
@@ -180,55 +151,3 @@ def gaussian_shift(law: SequenceLaw) -> float | None:
     """s where chi*_eps ~ N(s, 1) and the others are N(0, 1); None for any other law."""
     slope = exponential_slope(law) if law.base == STANDARD_NORMAL and law.relevant_factor is not None else None
     return None if slope is None else float(slope)
-
-
-GRID = np.sinh(np.linspace(-14.0, 14.0, 40_001))
-"""Nodes for quantiles: spacing 7e-4 near 0 and proportional to |x| in tails, out to 6e5."""
-
-
-def _quantile(density: Expr, support: tuple[Expr, Expr]) -> Callable[[Array], Array]:
-    """u -> x with P(X <= x) = u, by the trapezoid rule on a grid that is fine where laws of unit width live."""
-    if density == STANDARD_NORMAL.density:
-        return lambda u: np.asarray(ndtri(u))
-    low, high = (float(end) for end in support)
-    nodes = GRID[(low < GRID) & (high > GRID)]
-    with np.errstate(all="ignore"):
-        values = np.nan_to_num(
-            np.broadcast_to(lambdify(x, in_float64(density), "scipy")(nodes), nodes.shape), posinf=0.0
-        )
-    cumulative = np.concatenate([[0.0], np.cumsum((values[1:] + values[:-1]) / 2 * np.diff(nodes))])
-    cumulative /= cumulative[-1]
-    return lambda u: np.asarray(np.interp(u, cumulative, nodes))
-
-
-def _posterior(law: SequenceLaw, length: int, keys: Array) -> tuple[Array, Array | None]:
-    """P(eps = l | chi) at every position, and the weight sum_l g(l, chi)/L of the keys where it is not 1."""
-    kernel = law.posterior_kernel
-    if law.selects_largest:
-        return (keys == keys.max(axis=0)).astype(float), None
-    if kernel is not None:
-        score = np.broadcast_to(compile_float([x], [expand_log(log(kernel), force=True)])(keys)[0], keys.shape)
-        posterior = softmax(score, axis=0)
-        if law.is_selection:
-            return posterior, None
-    mass = weight_values(law, length, keys)
-    total = mass.sum(axis=0)
-    return mass / total, total / total.mean()
-
-
-def weight_values(law: SequenceLaw, length: int, keys: Array) -> Array:
-    """g(l, chi) at every position l, shape (L, n)."""
-    own = Dummy("own", real=True)
-    weight = law.weight.subs(law.length, length) if law.length.is_Symbol else law.weight
-    totals = {}
-    for item in weight.atoms(Sum):
-        summand = item.function.subs(chi[item.variables[0]], x).subs(chi[epsilon], own)
-        of_pairs = compile_float([x, own], [summand])
-        # a sum that holds the key of the relevant token has a value for every position of it
-        axis = keys[:, None] if own in summand.free_symbols else keys[:1, None]
-        shape = (len(axis), *keys.shape)
-        value = np.broadcast_to(of_pairs(keys[None], axis)[0], shape).sum(axis=1)
-        totals[item] = (Dummy("total", real=True), value)
-    body = weight.xreplace({item: symbol for item, (symbol, _) in totals.items()}).subs(chi[epsilon], own)
-    function = compile_float([own, *(symbol for symbol, _ in totals.values())], [body])
-    return np.broadcast_to(function(keys, *(value for _, value in totals.values()))[0], keys.shape)

@@ -13,7 +13,8 @@ import numpy as np
 from sympy import DiracDelta
 
 from symslr.evaluation.admission.inputs import lengths_of, numbers_of, values_by_name
-from symslr.evaluation.finite_sample.fields import Array, sub_seed
+from symslr.evaluation.finite_sample.fields import Array
+from symslr.evaluation.sampling.points import sub_seed
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw

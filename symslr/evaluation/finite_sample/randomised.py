@@ -14,7 +14,6 @@ from sympy import Float, Rational, sqrt
 
 from symslr.evaluation.admission.admitted import check_means_exist
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.fields import sub_seed
 from symslr.evaluation.finite_sample.fixed_point import (
     ARRIVED,
     MOST_JUMPS,
@@ -29,7 +28,8 @@ from symslr.evaluation.finite_sample.fixed_point import (
     solve,
 )
 from symslr.evaluation.finite_sample.problem import STARTS, FitProblem, ReplicaState, Training, start
-from symslr.evaluation.scatter import standard_error, student_factor
+from symslr.evaluation.sampling.points import sub_seed
+from symslr.evaluation.sampling.scatter import standard_error, student_factor
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention

@@ -12,12 +12,11 @@ from symslr.evaluation.finite_sample.fields import (
     Fields,
     key_dimensions,
     key_sampler,
-    normal_points,
-    sub_seed,
     value_fields,
 )
 from symslr.evaluation.finite_sample.problem import ReplicaState
 from symslr.evaluation.finite_sample.proximal import Samples, SampleTerms, dual_residual, minimise
+from symslr.evaluation.sampling.points import normal_points, sub_seed
 from symslr.model.attention import Attention
 from symslr.model.sequence_law import SequenceLaw
 from symslr.theory.finite_sample import ProximalProblem

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.fields import Array, sub_seed
+from symslr.evaluation.finite_sample.fields import Array
 from symslr.evaluation.finite_sample.fixed_point import (
     ARRIVED,
     MOST_JUMPS,
@@ -23,6 +23,7 @@ from symslr.evaluation.finite_sample.fixed_point import (
 from symslr.evaluation.finite_sample.problem import INFORMED, STARTS, FitProblem, ReplicaState, Training
 from symslr.evaluation.finite_sample.problem import start as start_of
 from symslr.evaluation.finite_sample.randomised import not_found
+from symslr.evaluation.sampling.points import sub_seed
 
 USUAL = 0.5, 0.5
 """Ridges at which a search begins where nothing is known."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.tables.rules import COARSE, FINE, Rule
-from symslr.evaluation.scatter import standard_error
+from symslr.evaluation.sampling.scatter import standard_error
 from symslr.expression.value import Kind
 
 LEAST_SQUARE = 1e-290

@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 from sympy import Expr, S
 
-from symslr.evaluation.draws import Draws
 from symslr.evaluation.engine import evaluate
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.bayes import SECONDS, handed_out
 from symslr.evaluation.location.means import Means, Part, residual
 from symslr.evaluation.location.moments import Risk, Route
 from symslr.evaluation.location.risk import Found, found_least
-from symslr.evaluation.location.samples.points import PRECISE, REPLICATIONS, refined, uniforms
+from symslr.evaluation.location.samples.points import PRECISE, REPLICATIONS, refined
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.rules import SEARCH, Rule
 from symslr.evaluation.minima.least import all_on_the_largest
+from symslr.evaluation.sampling.points import uniforms
+from symslr.evaluation.sampling.sequences import Draws
 from symslr.expression.value import Kind, Value
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
@@ -51,7 +52,7 @@ def selected_risk(
     """The risk of a selection at the scale a, and at its best value vector.
 
     Args:
-        task: with a weight that selects a token, or one of the relevant token alone.
+        task: with any weight.
         values: a number for every free symbol.
         digits: significant digits wanted; by default those that the samples give.
         seconds: processor time of the samples.
@@ -89,7 +90,9 @@ def least_selected_risk(
 
 @dataclass(frozen=True)
 class Weighed:
-    """Moments of a selection beside the posterior, from samples.
+    """Moments of a selection beside the posterior, from samples; beside the label itself where sequences have an importance.
+
+    The Bayes risk of such a task may take minutes by meshes, and all that it is asked for here is to lessen the scatter.
 
     Attributes:
         draws: of the sequences.
@@ -101,7 +104,7 @@ class Weighed:
     draws: Draws
     seconds: float
     is_random: bool = True
-    fixed: dict[int, list[tuple[Any, Any]]] = field(default_factory=dict)
+    fixed: dict[int, list[tuple[Any, Any, Any]]] = field(default_factory=dict)
 
     def search(self, place: Place, seed: int = 0, rule: Rule = SEARCH) -> Any:
         """The row on always the same points of a seed."""
@@ -119,16 +122,19 @@ class Weighed:
 
         return refined(sample, residual, PRECISE, self.seconds, self.attend.setting.length)
 
-    def _drawn(self, size: int, seed: int) -> Iterator[tuple[Any, Any]]:
-        """Tokens (n, L), and p (n, L)."""
+    def _drawn(self, size: int, seed: int) -> Iterator[tuple[Any, Any, Any]]:
+        """Tokens (n, L), p (n, L), and the importance of each sequence (n,)."""
         return map(self.draws.sequences, uniforms(self.attend.setting.length, size, seed))
 
     def _row(self, place: Place, points: Any) -> Any:
         total, count = np.zeros(4), 0
-        for tokens, posterior in points:
+        for tokens, posterior, importance in points:
             weights = self.attend.weights(tokens[..., None], place)[..., 0]
-            every = np.stack([posterior, weights]).reshape(2, -1)
-            total, count = total + (every @ every.T).ravel(), count + len(tokens)
+            every = np.stack([posterior, weights])
+            products = (every * importance[:, None]).reshape(2, -1) @ every.reshape(2, -1).T
+            if self.draws.has_importance:
+                products[0, 0] = np.sum(importance)
+            total, count = total + products.ravel(), count + len(tokens)
         return total / count
 
 
@@ -165,7 +171,8 @@ def _risk(task: Task, selection: Selection, seconds: float) -> Risk:
             LocatedAttention(selection), Setting.of(LocationTask(length=length, strength=S.One, noise=S.Zero))
         )
         parts.append((float(share), Weighed(attend, draws, seconds / len(lengths))))
-        beside.append((float(share), _bayes(replace(task, length=length, noise=S.Zero))))
+        if not draws.has_importance:
+            beside.append((float(share), _bayes(replace(task, length=length, noise=S.Zero))))
     return Risk(attend, tuple(parts), tuple(beside))
 
 

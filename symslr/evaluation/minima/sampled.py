@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sympy import Basic, Expr, S, Symbol
 
-from symslr.evaluation.draws import Draws
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.nodes.node import Pair
 from symslr.evaluation.numbers.logarithm import signed_log
-from symslr.evaluation.scatter import standard_error
+from symslr.evaluation.sampling.scatter import standard_error
+from symslr.evaluation.sampling.sequences import Draws
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import L, x
@@ -69,13 +69,13 @@ def _of(kernel: Expr, square: float, law: Any, lengths: list[tuple[int, float]])
 
     def at(scale: float) -> Pair:
         hit, norm = np.zeros(GROUPS), np.zeros(GROUPS)
-        for share, tokens, posterior in parts:
+        for share, tokens, posterior, importance in parts:
             with np.errstate(all="ignore"):
                 logs = np.broadcast_to(np.asarray(log_kernel(scale * tokens)[1], dtype=float), tokens.shape)
                 weights = np.exp(logs - logs.max(axis=1, keepdims=True))
                 weights = weights / weights.sum(axis=1, keepdims=True)
-            hit += share * (posterior * weights).sum(axis=1).reshape(GROUPS, -1).mean(axis=1)
-            norm += share * (weights**2).sum(axis=1).reshape(GROUPS, -1).mean(axis=1)
+            hit += share * (importance * (posterior * weights).sum(axis=1)).reshape(GROUPS, -1).mean(axis=1)
+            norm += share * (importance * (weights**2).sum(axis=1)).reshape(GROUPS, -1).mean(axis=1)
         risks = square + 1.0 - hit**2 / norm
         if not np.all(np.isfinite(risks)):
             raise CannotEvaluate("a kernel vanishes at all tokens of a sequence, as far as float64 tells")

@@ -29,10 +29,10 @@ from symslr.evaluation.location.samples.points import (
     refined,
     sampled_until_sharp,
     strata,
-    uniforms,
 )
 from symslr.evaluation.location.tables.rules import SEARCH, Rule
 from symslr.evaluation.location.tables.selection import is_plain
+from symslr.evaluation.sampling.points import uniforms
 from symslr.expression.value import Kind
 
 SEARCHED, FEWEST = 2**13, 2**9

@@ -16,6 +16,7 @@ from symslr.evaluation.location.means import Means
 from symslr.evaluation.location.posterior import configurations, ways
 from symslr.evaluation.location.setting import Setting, times_keys
 from symslr.evaluation.location.tables.rules import COARSE, FINE, Rule
+from symslr.evaluation.sampling.points import SOBOL_DIMENSIONS, uniforms
 from symslr.expression.value import Kind
 from symslr.model.location.where import Independent
 
@@ -36,17 +37,12 @@ PART = 2**13
 """Nodes of a rule looked at in one go."""
 FURTHER, LEAST_MASS = 27.0, 1e-24
 """Nodes are left out where the squared distance from every mean is beyond REACH^2 by this, and where their mass is below this."""
-BLOCK = 2**21
-"""Keys laid out at once."""
 FIRST = 2**18
 """Coordinates that a first replication draws, in at most 256 points."""
 REPLICATIONS = 16
 """Randomisations of a set of points: their spread gives the standard error, known to 18 per cent then."""
 PRECISE = 1e-5
 """Relative standard error at which sampling stops."""
-SOBOL_DIMENSIONS = 2000
-"""Beyond, low-discrepancy points are no better than random ones."""
-
 Integrand = Callable[[Any, Any], Any]
 """Keys (n, L, p) and their masses (n,) to sums over them (k,)."""
 Strata = tuple[Any, Any]
@@ -191,17 +187,6 @@ def batches(setting: Setting, alike: bool, size: int, seed: int) -> Iterator[tup
         strata_here = [(1.0, _drawn(setting, uniform[:, count_of_keys:]))] if found is None else zip(*found)
         for share, signal in strata_here:
             yield noise + np.sqrt(setting.strength) * signal, np.full(len(uniform), share / size)
-
-
-def uniforms(width: int, size: int, seed: int) -> Iterator[Any]:
-    """``size`` uniform points (n, width) in batches: scrambled Sobol points, or random ones in very many dimensions."""
-    random = np.random.default_rng(seed)
-    sobol = scipy.stats.qmc.Sobol(width, scramble=True, rng=random) if width <= SOBOL_DIMENSIONS else None
-    done = 0
-    while done < size:
-        count = 1 << max(0, min(size - done, BLOCK // width).bit_length() - 1)
-        yield np.clip(random.random((count, width)) if sobol is None else sobol.random(count), 1e-16, 1 - 1e-16)
-        done += count
 
 
 def _drawn(setting: Setting, uniform: Any) -> Any:

@@ -1,25 +1,17 @@
-"""Sequences drawn from the law of a task, with the probabilities of the relevant token that they leave.
-
-Where the weight selects a token, tokens are drawn from the base law; where it reweights the relevant one, that from its own. Tokens
-come from uniform numbers through quantiles, so that points of low discrepancy serve as well as random ones.
-"""
+"""Quantiles of the law of a token, of any law that has a density."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy
-from sympy import Expr
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.compiled import compile_float
-from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.model.breakpoints import breakpoint_equations, solved
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
-from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import x
 
 NODES, FARTHEST, GAUSS = 2**13, 30.0, 5
@@ -27,64 +19,11 @@ NODES, FARTHEST, GAUSS = 2**13, 30.0, 5
 MASS = 1e-10
 """How near to 1 the mass of a law comes in such a table."""
 
-Tokens = Callable[[Any], Any]
+Quantile = Callable[[Any], Any]
 """Uniform numbers to tokens, of the same shape."""
 
 
-@dataclass(frozen=True)
-class Draws:
-    """Sequences of the law of a task.
-
-    Attributes:
-        relevant, others: the laws from which the first token and all others are drawn.
-        log_weight: log of what the probability of a token is proportional to; None where the largest token is the relevant one.
-    """
-
-    relevant: Tokens
-    others: Tokens
-    log_weight: Callable[[Any], Any] | None
-
-    @classmethod
-    def of(cls, law: SequenceLaw) -> Draws:
-        """For a law whose parameters have numbers.
-
-        Raises:
-            CannotEvaluate: for a weight that neither selects a token nor is one of the relevant token alone.
-        """
-        factor, kernel = law.relevant_factor, law.posterior_kernel
-        if not law.selects_largest and (kernel is None or not (law.is_selection or factor is not None)):
-            raise CannotEvaluate(
-                f"tokens of the weight {law.weight} are not drawn; expected a weight of the relevant token alone, or one that "
-                "adds up to the length over all tokens"
-            )
-        others = quantiles(law.base)
-        relevant = others if factor is None else quantiles(ScalarLaw(law.base.density * factor, *law.base.support))
-        return cls(relevant, others, None if law.selects_largest else _log(kernel))
-
-    def sequences(self, uniform: Any) -> tuple[Any, Any]:
-        """Tokens (n, L) from uniform numbers (n, L), and the probability that each is the relevant one (n, L).
-
-        Under a weight of the relevant token alone the first token is that one; under a selection all have one law.
-        """
-        tokens = np.concatenate([self.relevant(uniform[:, :1]), self.others(uniform[:, 1:])], axis=1)
-        if self.log_weight is None:
-            return tokens, (tokens == tokens.max(axis=1, keepdims=True)).astype(float)
-        logs = self.log_weight(tokens)
-        return tokens, np.exp(logs - scipy.special.logsumexp(logs, axis=1, keepdims=True))
-
-
-def _log(kernel: Expr) -> Callable[[Any], Any]:
-    """log of a positive kernel in x, on arrays."""
-    function = signed_log(kernel, (x,))
-
-    def log(tokens: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return np.broadcast_to(np.asarray(function(tokens)[1], dtype=float), tokens.shape)
-
-    return log
-
-
-def quantiles(law: ScalarLaw) -> Tokens:
+def quantiles(law: ScalarLaw) -> Quantile:
     """Quantiles of a law: cubic interpolants of them in the log of the mass on either side.
 
     Raises:
@@ -120,7 +59,7 @@ def _inverse(mass: Any, nodes: Any) -> Callable[[Any], Any]:
     return scipy.interpolate.PchipInterpolator(np.log(mass[rises]), nodes[rises])
 
 
-def _mapped(lower: float, upper: float) -> tuple[Tokens, Tokens, Tokens]:
+def _mapped(lower: float, upper: float) -> tuple[Quantile, Quantile, Quantile]:
     """A rising map of the line to an interval, its slope, and its inverse."""
     if np.isfinite(lower) and np.isfinite(upper):
         half = (upper - lower) / 2

@@ -1,0 +1,1 @@
+"""Sequences drawn from the law of a task: points, quantiles, the posterior of the relevant token, and the error of a mean."""

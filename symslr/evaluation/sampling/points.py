@@ -1,0 +1,44 @@
+"""Randomised uniform points of low discrepancy, the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy
+
+SOBOL_DIMENSIONS = 2000
+"""Beyond, low-discrepancy points are no better than random ones."""
+BLOCK = 2**21
+"""Coordinates laid out at once."""
+HALF_CELL = 2.0**-33
+"""Of the lattice of 32 bits on which the points lie: a point at 0 or 1, where quantiles are infinite, counts as so far inside."""
+
+
+def uniforms(width: int, size: int, seed: int) -> Iterator[Any]:
+    """``size`` uniform points (n, width) in batches: scrambled Sobol points, or random ones in very many dimensions."""
+    random = np.random.default_rng(seed)
+    sobol = scipy.stats.qmc.Sobol(width, scramble=True, rng=random) if width <= SOBOL_DIMENSIONS else None
+    done = 0
+    while done < size:
+        count = 1 << max(0, min(size - done, BLOCK // width).bit_length() - 1)
+        found = random.random((count, width)) if sobol is None else sobol.random(count)
+        yield np.clip(found, HALF_CELL, 1 - HALF_CELL)
+        done += count
+
+
+def normal_points(count: int, dimensions: int, seed: int) -> Any:
+    """Standard normals (dimensions, count) at such points: one independent scrambling per seed.
+
+    Raises:
+        ValueError: when the count is no power of two.
+    """
+    if count < 2 or count & (count - 1):
+        raise ValueError(f"points: found {count}; expected a power of two, such as 4096")
+    return scipy.special.ndtri(np.ascontiguousarray(np.concatenate(list(uniforms(dimensions, count, seed))).T))
+
+
+def sub_seed(seed: int, *numbers: int) -> int:
+    """Its own scrambling for every randomisation, size and length; the same on every machine."""
+    return int(np.random.SeedSequence([seed, *numbers]).generate_state(1)[0])
