@@ -14,7 +14,7 @@ from symslr import Attention, MaxSLR, evaluate, population_risk
 from symslr.evaluation.minima.at_infinity import growth
 from symslr.evaluation.minima.least import least_risk
 from symslr.evaluation.minima.minimise import minimise
-from symslr.evaluation.minima.objective import Objective
+from symslr.evaluation.minima.search.objective import Objective
 from symslr.expression.expectation import SequenceExpectation
 from symslr.model.largest import IsLargest
 from symslr.model.symbols import L, a, chi, epsilon, x

@@ -14,13 +14,13 @@ from sympy import Expr, Integer, Max, Min, Rational, exp, log, oo
 from symslr.budget import processor_time
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.ridge import RidgeTable
+from symslr.evaluation.laplace.steep.ridge import RidgeTable
 from symslr.evaluation.minima import search
 from symslr.evaluation.minima.at_infinity import limit_of_scale
 from symslr.evaluation.minima.at_scale import risk_at
-from symslr.evaluation.minima.objective import Objective
-from symslr.evaluation.minima.series import Series
-from symslr.evaluation.minima.valley import _in_its_axes
+from symslr.evaluation.minima.search.objective import Objective
+from symslr.evaluation.minima.search.series import Series
+from symslr.evaluation.minima.search.valley import _in_its_axes
 from symslr.evaluation.nodes.node import Context
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.plan import plan
@@ -143,7 +143,7 @@ def test_a_fall_at_the_end_of_the_scan_costs_few_values(
     What it finds is no higher than any risk beside it, or further out than all values.
     """
     known: dict[tuple[float, ...], list[object]] = defaultdict(list)
-    monkeypatch.setattr("symslr.evaluation.minima.objective.computed", lambda node, scope: known)
+    monkeypatch.setattr("symslr.evaluation.minima.search.objective.computed", lambda node, scope: known)
     risk = population_risk(task, attention)
     value, place = minimise(risk, [a])
     assert sum(map(len, known.values())) <= most + (0 if attention.is_normalised else 18 * 7)

@@ -15,10 +15,10 @@ from symslr.evaluation import CannotEvaluate, least_risk
 from symslr.evaluation.minima.element_wise import MOST
 from symslr.evaluation.minima.element_wise import valleys as element_wise_valleys
 from symslr.evaluation.minima.features import Attended
-from symslr.evaluation.minima.grid import MOST as MOST_BETWEEN
-from symslr.evaluation.minima.grid import scan_points
-from symslr.evaluation.minima.objective import Objective
-from symslr.evaluation.minima.search import _bottom
+from symslr.evaluation.minima.search.grid import MOST as MOST_BETWEEN
+from symslr.evaluation.minima.search.grid import scan_points
+from symslr.evaluation.minima.search.objective import Objective
+from symslr.evaluation.minima.search.search import _bottom
 from symslr.model.scalar_law import STANDARD_NORMAL, normal
 from symslr.model.symbols import x
 from symslr.theory import population_risk

@@ -16,7 +16,7 @@ from sympy import Rational, exp, sqrt
 from symslr import MaxSLR, SpikedSLR, Task, bayes_risk, erf, evaluate, population_risk, softmax, softmax1
 from symslr.evaluation.engine import float_scope
 from symslr.evaluation.exponential_kernel.points import log_survival, saddle
-from symslr.evaluation.minima.objective import Objective
+from symslr.evaluation.minima.search.objective import Objective
 from symslr.evaluation.nodes.node import Context
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.numbers.balls import centre

@@ -24,8 +24,8 @@ from symslr.evaluation.location import bayes_value
 from symslr.evaluation.minima.far import far_scale
 from symslr.evaluation.minima.features import Attended
 from symslr.evaluation.minima.least import risk_as_asked
-from symslr.evaluation.minima.objective import Objective
-from symslr.evaluation.minima.series import limit
+from symslr.evaluation.minima.search.objective import Objective
+from symslr.evaluation.minima.search.series import limit
 from symslr.evaluation.nodes.node import Context
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.plan import plan

@@ -21,10 +21,10 @@ from symslr.evaluation.laplace.code import Family, LaplaceCode
 from symslr.evaluation.laplace.digits import BallSums
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.laplace.form import LaplaceForm
-from symslr.evaluation.laplace.iterated import Iterated, smooth_axes
-from symslr.evaluation.laplace.power_tails import TailSums, has_power_tail
-from symslr.evaluation.laplace.ridge import FINEST, integrals
 from symslr.evaluation.laplace.rule import Sums, refined
+from symslr.evaluation.laplace.steep.iterated import Iterated, smooth_axes
+from symslr.evaluation.laplace.steep.power_tails import TailSums, has_power_tail
+from symslr.evaluation.laplace.steep.ridge import FINEST, integrals
 from symslr.evaluation.nodes.node import Context, Node, Pair, ordered
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64, once_per_kind
 from symslr.evaluation.numbers.balls import Balls, from_mpf

@@ -49,7 +49,7 @@ SPARE = 0.5
 SMOOTH, STRIP = 3.0, 0.87
 """First steps of log u, beside that which a strip of half-width pi/2 asks for."""
 
-NOTHING = (
+VANISHES = (
     "a kernel is 0 or no real number at every token, as sqrt(x) is at a negative scale: the integral over a Laplace variable does "
     "not converge; expected a positive scale, or bounds of it (--bounds a:0:10 on the command line)"
 )
@@ -290,7 +290,7 @@ def _turns(family: Family, tokens: list[Tokens]) -> list[Any]:
         sizes = np.concatenate([own.slopes[n][np.any(own.logs > -np.inf, axis=0)] for own in tokens])
         sizes = sizes[np.isfinite(sizes)]
         if not len(sizes):
-            raise CannotEvaluate(NOTHING)
+            raise CannotEvaluate(VANISHES)
         found.append(np.sort(-sizes))
     return found
 

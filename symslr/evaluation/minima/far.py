@@ -19,7 +19,7 @@ from symslr.evaluation.engine import DEFAULT_DIGITS, digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.minima.at_infinity import growth
 from symslr.evaluation.minima.features import Attended
-from symslr.evaluation.minima.series import SETTLED, USEFUL, Series, settled
+from symslr.evaluation.minima.search.series import SETTLED, USEFUL, Series, settled
 from symslr.evaluation.numbers.exponent import exponential
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
@@ -148,7 +148,7 @@ def far_signal(task: Task, values: Mapping[Any, object]) -> Far | None:
 
 
 @dataclass(frozen=True)
-class Limit:
+class StrongSelection:
     """The limit of a strong selection, and how far it is.
 
     Attributes:
@@ -176,7 +176,9 @@ class Limit:
         return moved * min(2, 2 * mpmath.sqrt(max(share, 0)) + moved)
 
 
-def with_largest(task: Task, attention: Attention, values: Mapping[Any, object], steep: float = STEEP) -> Limit | None:
+def with_largest(
+    task: Task, attention: Attention, values: Mapping[Any, object], steep: float = STEEP
+) -> StrongSelection | None:
     """The limit of a strong selection; None where the slope of the selection is less than ``steep``."""
     slope, is_selection = _posterior(task.law)
     if slope is None or not is_selection:
@@ -192,7 +194,7 @@ def with_largest(task: Task, attention: Attention, values: Mapping[Any, object],
         length = task.length if task.length != L else exact(next(values[key] for key in values if str(key) == "L"))
         longest = max(int(n) for n, _ in length) if isinstance(length, LengthLaw) else int(length)
     limit = Task(L * IsLargest.of(epsilon, L), task.length, task.noise, task.base, task.name)
-    return Limit(limit, missed.value + missed.error, missed.kind, longest)
+    return StrongSelection(limit, missed.value + missed.error, missed.kind, longest)
 
 
 def numbers_of(expr: Expr, values: Mapping[Any, object]) -> dict[Symbol, Expr]:
@@ -248,7 +250,9 @@ def answered(
     return found
 
 
-def _by_limit(compute: Compute, task: Task, values: Mapping[Any, object], digits: int | None, limit: Limit) -> Answers:
+def _by_limit(
+    compute: Compute, task: Task, values: Mapping[Any, object], digits: int | None, limit: StrongSelection
+) -> Answers:
     """The answers for the limit of a strong selection, and what is known of the task from them.
 
     The lower a risk is the more it may move, but by less than it is lower: so it is with the least one as with one at a scale.

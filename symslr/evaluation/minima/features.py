@@ -13,7 +13,7 @@ from sympy import Expr, Poly, PolynomialError, Symbol
 from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
 from symslr.evaluation.minima.element_wise import GRID, INNERMOST, valleys, window_of
-from symslr.evaluation.minima.grid import between
+from symslr.evaluation.minima.search.grid import between
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign
@@ -115,7 +115,7 @@ class Attended:
         return {s for part in (*self.kernels, self.base) for s in part.free_symbols} - {x}
 
 
-NOTHING = Attended()
+NO_ATTENTION = Attended()
 """Of an expression without attentions."""
 
 

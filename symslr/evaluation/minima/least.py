@@ -30,8 +30,8 @@ from symslr.evaluation.minima.far import (
     of_the_limit,
     with_largest,
 )
-from symslr.evaluation.minima.grid import other_bottoms, scan_points
 from symslr.evaluation.minima.minimise import minimise
+from symslr.evaluation.minima.search.grid import other_bottoms, scan_points
 from symslr.evaluation.numbers.exponent import exponential
 from symslr.expression.folded import Activation
 from symslr.expression.value import Kind, Value

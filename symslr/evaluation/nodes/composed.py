@@ -12,9 +12,9 @@ from sympy import Expr, Symbol, oo
 
 from symslr.evaluation.errors import CannotEvaluate, TooDear, beside
 from symslr.evaluation.laplace.node import LaplaceNode
-from symslr.evaluation.minima.features import NOTHING, Attended
-from symslr.evaluation.minima.objective import Objective
-from symslr.evaluation.minima.search import Continuation, least
+from symslr.evaluation.minima.features import NO_ATTENTION, Attended
+from symslr.evaluation.minima.search.objective import Objective
+from symslr.evaluation.minima.search.search import Continuation, least
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.numbers.running import Formula, Lazy, compiled_formula, in_numbers
@@ -223,7 +223,7 @@ class MinimumNode(Node):
         self,
         body: Node,
         variables: tuple[Symbol, ...],
-        attended: Attended = NOTHING,
+        attended: Attended = NO_ATTENTION,
         limit: Callable[[int], Node | None] | None = None,
         is_even: bool = False,
         is_along_scale: bool = False,

@@ -13,7 +13,7 @@ import mpmath
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
-from symslr.evaluation.minima.objective import Objective
+from symslr.evaluation.minima.search.objective import Objective
 from symslr.evaluation.nodes.node import Pair
 
 Least = tuple[Any, Any, list[Pair]]

@@ -22,8 +22,8 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.laplace.code import Family, Moments
 from symslr.evaluation.laplace.floats import FloatSums, FloatTable
-from symslr.evaluation.laplace.iterated import VANISHES, Iterated
 from symslr.evaluation.laplace.rule import WIDER, Outer, refined
+from symslr.evaluation.laplace.steep.iterated import VANISHES, Iterated
 from symslr.evaluation.laplace.survey import first_steps, layout
 from symslr.evaluation.laplace.table import TINY, Table
 from symslr.evaluation.laplace.tokens import pieces, weighed

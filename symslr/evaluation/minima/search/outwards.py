@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate, NoLeastValue
-from symslr.evaluation.minima.objective import MEDIUM, STRICT, Objective, unknown
-from symslr.evaluation.minima.series import FEWEST, SPAN, USEFUL, Limit, limit
-from symslr.evaluation.minima.valley import FINE
+from symslr.evaluation.minima.search.objective import MEDIUM, STRICT, Objective, unknown
+from symslr.evaluation.minima.search.series import FEWEST, SPAN, USEFUL, Limit, limit
+from symslr.evaluation.minima.search.valley import FINE
 from symslr.evaluation.nodes.node import Pair
 
 SCALES = (0.04, 16.0)

@@ -12,9 +12,9 @@ import numpy as np
 from sympy import Dummy, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
-from symslr.evaluation.minima.local import Least, bracketed, parabola, polished
-from symslr.evaluation.minima.objective import Objective
-from symslr.evaluation.minima.series import Limit, limit
+from symslr.evaluation.minima.search.local import Least, bracketed, parabola, polished
+from symslr.evaluation.minima.search.objective import Objective
+from symslr.evaluation.minima.search.series import Limit, limit
 from symslr.evaluation.nodes.node import Context, Node, Pair
 
 REACHES = {1: 1e-2, 2: 2e-3}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.minima.outwards import SCALES
+from symslr.evaluation.minima.search.outwards import SCALES
 
 POINTS = {1: 10, 2: 9}
 """Of the scan, on each side of 0: a minimum as wide as the smallest kernels have spans a factor of two, a step."""

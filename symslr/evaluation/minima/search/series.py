@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima.objective import Objective
+from symslr.evaluation.minima.search.objective import Objective
 
 SPAN = 6
 """Steps outwards, at most: eight terms of a series in 1/2^k leave less than float64 shows."""

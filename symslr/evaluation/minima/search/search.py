@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.errors import CannotEvaluate, OutOfDigits, TooDear
-from symslr.evaluation.minima.grid import POINTS, STARTS, beside, local_minima, scan
-from symslr.evaluation.minima.local import Least, bracketed, polished
-from symslr.evaluation.minima.objective import MEDIUM, STRICT, Objective, all_looked_at, has_risen, unknown
-from symslr.evaluation.minima.outwards import (
+from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
+from symslr.evaluation.minima.search.bracket import near_bottom
+from symslr.evaluation.minima.search.grid import POINTS, STARTS, beside, local_minima, scan
+from symslr.evaluation.minima.search.local import Least, bracketed, polished
+from symslr.evaluation.minima.search.objective import MEDIUM, Objective, all_looked_at, unknown
+from symslr.evaluation.minima.search.outwards import (
     SCALES,
     all_reached,
     beyond_edge,
@@ -22,18 +23,13 @@ from symslr.evaluation.minima.outwards import (
     known_limit,
     outwards,
 )
-from symslr.evaluation.minima.series import Limit, limit
-from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined, roughly
+from symslr.evaluation.minima.search.series import Limit, limit
+from symslr.evaluation.minima.search.told_apart import may_fall_to, told_apart
+from symslr.evaluation.minima.search.valley import FINE, POLISH, REACHES, refined, roughly
 from symslr.evaluation.quadrature.scan import distinct
 
 ROUGH = 1e-4
 """Tolerance of the scan: it compares values that differ by more."""
-NEAR = 3.0 * REACHES[1]
-"""Part of itself to which a place is found before Newton steps, which move by as much with their first differences."""
-PARTS = 16
-"""The part of the first bracket to which it is found at least: between close places of a scan a valley is narrower."""
-PARABOLAS = 8
-"""Each gains half a digit or more from a step of the scan on, where a function is smooth."""
 BISECTIONS = 4
 """Steps towards the end of the interval on which a function is finite."""
 VANISHED = 1e-300
@@ -269,7 +265,7 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     vanished = _vanished(rough, [interval])
     if vanished is not None:
         return vanished  # before values further out, which are dear under so strong a signal
-    values, dear = _told_apart(rough, fine, points)
+    values, dear = told_apart(rough, fine, points)
     all_looked_at(objective, [[x] for x in points], values)
     vanished = _vanished(rough, [interval])
     if vanished is not None:
@@ -289,12 +285,12 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     edges = []
     for (i,) in local_minima(values):
         around, inside = values[max(i - 1, 0) : i + 2], 0 < i < len(points) - 1
-        if not all(_may_fall_to(values, i, known) for known, _ in found):
+        if not all(may_fall_to(values, i, known) for known, _ in found):
             continue  # a smooth function falls no lower between this point and its neighbours
         if float(points[i]) in dear:
             raise unknown(objective, [points[i]], "its values there are sampled, to two digits")
         if inside and np.isfinite(around).all():
-            value, bottom = _bottom(fine, points[i - 1 : i + 2], around)
+            value, bottom = near_bottom(fine, points[i - 1 : i + 2], around)
             found.append((value, [bottom]))
         elif not inside and np.isfinite(interval[0 if i == 0 else 1]):
             found.append((float(values[i]), [float(points[i])]))
@@ -326,111 +322,6 @@ def _points(objective: Objective, interval: tuple[float, float]) -> Any:
     if objective.is_even and low < 0.0 < high:
         more = np.concatenate([-more[more > 0.0], more[more > 0.0]])
     return distinct(np.concatenate([points, more[(low < more) & (more < high)]]))
-
-
-def _told_apart(rough: Objective, fine: Objective, points: Any) -> tuple[Any, set[float]]:
-    """The values at the points, finer ones where the errors of neighbours hide which is lower; and at which they are sampled.
-
-    Not where both lie so high that a smooth function falls between them no lower than to some other point.
-    """
-    found = rough.all_known(points[:, None])
-    dear = _sampled_where_dear(rough, points, found)
-    for k in map(int, np.flatnonzero(np.isin(points, list(dear)))):
-        low = _may_fall_to(found[:, 0], k, float(np.min(found[:, 0])))
-        finer = fine.first_known([points[k]], MEDIUM, STRICT) if low else (np.inf, np.inf)
-        if np.isfinite(finer[0]):
-            found[k] = finer
-            dear.discard(float(points[k]))
-    most, errors = np.min(np.sum(found, axis=1)), found[:, 1].copy()
-    values = found[:, 0].copy()
-    for k in map(int, np.flatnonzero(~np.isfinite(values))):
-        if has_risen(rough, points[:, None].tolist(), values, k):
-            errors[k] = 0.0
-    unsure, lower = errors[1:] + errors[:-1], np.minimum(values[1:], values[:-1])
-    hidden = (np.abs(np.diff(values)) <= unsure) & ~(lower - 2.0 * unsure > most)
-    for k in map(int, np.flatnonzero(np.append(hidden, False) | np.append(False, hidden))):
-        finer = fine.known([points[k]])
-        if np.isfinite(finer[0]) or not np.isfinite(values[k]):
-            found[k] = finer
-            dear.discard(float(points[k]))
-    return found[:, 0], dear
-
-
-def _may_fall_to(values: Any, k: int, lowest: float) -> bool:
-    """Whether a smooth function may fall to a value beside a point."""
-    around = values[max(k - 1, 0) : k + 2]
-    return bool(2 * values[k] - np.max(around, where=np.isfinite(around), initial=values[k]) <= lowest)
-
-
-def _sampled_where_dear(objective: Objective, points: Any, found: Any) -> set[float]:
-    """Fills in sampled values and their errors, (points, 2), where meshes are too dear, and says where.
-
-    Not where one may be lower than the lowest value that is known.
-    """
-    values, places, sampled = found[:, 0].copy(), set[float](), None
-    for k in map(int, np.flatnonzero(~np.isfinite(values))):
-        if not isinstance(objective.refused.get((float(points[k]),)), TooDear):
-            continue
-        if objective.sampled is None or has_risen(objective, points[:, None].tolist(), values, k):
-            continue
-        sampled = sampled or objective.sampled()
-        if sampled is None:
-            break
-        with suppress(CannotEvaluate):
-            value, error = sampled(float(points[k]))
-            if value - error > np.min(values):
-                found[k] = value, error
-                places.add(float(points[k]))
-    return places
-
-
-def _bottom(objective: Objective, points: Any, values: Any) -> tuple[float, float]:
-    """(value, place) near the bottom between three points of which the middle one is lowest.
-
-    By parabolas in their logarithms, until two of them agree: one alone may have its vertex beside the middle by chance.
-    """
-    is_fine, before, widest = np.zeros(3, dtype=bool), np.inf, float(points[2] - points[0]) / PARTS
-    for _ in range(PARABOLAS):
-        if not np.isfinite(values).all():
-            break  # a parabola through no number has no vertex
-        vertex, near = _vertex(points, values), min(NEAR * abs(points[1]) + 1e-5, widest)
-        if abs(vertex - points[1]) <= near and not is_fine.all():
-            values = np.array(
-                [own if known else objective.number([x]) for x, own, known in zip(points, values, is_fine)]
-            )
-            is_fine = np.ones(3, dtype=bool)
-            if not (np.isfinite(values).all() and values[1] <= min(values[0], values[2])):
-                break
-            vertex = _vertex(points, values)
-        if abs(vertex - before) <= near:
-            return float(values[1]), float(vertex)
-        before, place = vertex, vertex
-        if abs(vertex - points[1]) <= near / 2:  # apart, so that the next slope has digits
-            longer = points[2] if points[2] - points[1] > points[1] - points[0] else points[0]
-            place = points[1] + float(np.sign(longer - points[1])) * near / 2
-        new, value = np.searchsorted(points, place), objective.number([place])
-        points, values, is_fine = (
-            np.insert(points, new, place),
-            np.insert(values, new, value),
-            np.insert(is_fine, new, True),
-        )
-        first = int(np.argmin(values[1:3]))
-        points, values, is_fine = points[first : first + 3], values[first : first + 3], is_fine[first : first + 3]
-    from scipy.optimize import minimize_scalar  # takes 0.2 s to load: where the parabolas do not settle
-
-    loose = {"xatol": min(NEAR * abs(points[1]) + 1e-5, widest)}
-    one = minimize_scalar(
-        lambda x: objective.number([x]), bounds=(points[0], points[2]), method="bounded", options=loose
-    )
-    return float(one.fun), float(one.x)
-
-
-def _vertex(points: Any, values: Any) -> float:
-    """Where the parabola through three points is lowest, in their logarithms."""
-    left, at, right = np.arcsinh(points / SCALES[0])
-    low, high = (at - left) * (values[1] - values[2]), (at - right) * (values[1] - values[0])
-    moved = ((at - left) * low - (at - right) * high) / (2.0 * (low - high)) if low != high else 0.0
-    return float(SCALES[0] * np.sinh(at - moved))
 
 
 def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -> list[float]:
