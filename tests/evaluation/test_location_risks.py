@@ -13,7 +13,7 @@ from sympy import Abs, Expr, Max, Rational, cos, exp, gamma, log, sin, sqrt
 from symslr import Attention, LocationTask, SpikedSLR, evaluate, minimal_risk, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
-from symslr.evaluation.location.risk import _along_line
+from symslr.evaluation.location.minima.search import _along_line
 from symslr.model.location import Independent
 from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Covariance

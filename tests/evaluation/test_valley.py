@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symslr.evaluation.location.extent import averaged, valley
+from symslr.evaluation.location.minima.extent import averaged, valley
 
 ERROR = 1e-14
 

@@ -17,8 +17,8 @@ from symslr.evaluation.engine import evaluate
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.bayes import SECONDS, handed_out
 from symslr.evaluation.location.means import Means, Part, residual
+from symslr.evaluation.location.minima.least import Found, found_least
 from symslr.evaluation.location.moments import Risk, Route
-from symslr.evaluation.location.risk import Found, found_least
 from symslr.evaluation.location.samples.points import PRECISE, REPLICATIONS, refined
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.rules import SEARCH, Rule
