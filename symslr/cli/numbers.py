@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import typer
@@ -154,7 +155,7 @@ def risk(
         problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
     from symslr.evaluation import evaluate
     from symslr.evaluation.in_time import in_time
-    from symslr.evaluation.minima.least import risk_as_asked
+    from symslr.evaluation.minima.at_scale import risk_as_asked
     from symslr.model.text import exactly
     from symslr.theory import population_risk
     from symslr.theory.symbolic import infimum, least_formula, risk_formula
@@ -198,11 +199,8 @@ def risk(
             return
     place, limits = None if at is None else exactly(at), options.intervals(searched, chosen)
     backend = "arb" if certified else None
-
-    def compute(n: int | None) -> tuple[Value, dict[str, Value]]:
-        return risk_as_asked(problem.task, chosen, place, problem.values, n, backend, limits)
-
-    value, places = in_time(seconds, digits, compute)
+    asked = partial(risk_as_asked, problem.task, chosen, place, problem.values, backend=backend, bounds=limits)
+    value, places = in_time(seconds, digits, asked)
     show(title, problem, value, named, as_json, places)
 
 

@@ -21,9 +21,9 @@ from symslr.evaluation.in_time import in_time
 from symslr.evaluation.laplace import table
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.location import bayes_value
+from symslr.evaluation.minima.at_scale import risk_as_asked
 from symslr.evaluation.minima.far import far_scale
 from symslr.evaluation.minima.features import Attended
-from symslr.evaluation.minima.least import risk_as_asked
 from symslr.evaluation.minima.search.objective import Objective
 from symslr.evaluation.minima.search.series import limit
 from symslr.evaluation.nodes.node import Context

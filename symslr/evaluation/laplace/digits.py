@@ -19,7 +19,7 @@ from flint import arb, arb_mat, arb_poly
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.laplace.code import Constants, Family, LaplaceCode
 from symslr.evaluation.laplace.rule import WIDER, Outer, Sums
-from symslr.evaluation.laplace.survey import layout
+from symslr.evaluation.laplace.survey import Layout
 from symslr.evaluation.laplace.table import Table
 from symslr.evaluation.laplace.tokens import MOST_NODES, placed
 from symslr.evaluation.numbers.balls import OCTAVES, Balls, array, exponentials
@@ -105,12 +105,17 @@ class BallSums(Sums):
     """See the module's docstring."""
 
     def __init__(
-        self, code: LaplaceCode, family: Family, p: tuple[Any, ...], arithmetic: Balls, tolerance: Any
+        self,
+        code: LaplaceCode,
+        family: Family,
+        found: Layout,
+        p: tuple[Any, ...],
+        arithmetic: Balls,
+        tolerance: Any,
     ) -> None:
         self.code, self.family, self.p, self.arithmetic, self.tolerance = code, family, p, arithmetic, tolerance
         self.nats = float(-mpmath.log(tolerance))
         self.guard = int(log2(2.0 + float(family.largest.max())))  # a power multiplies relative errors
-        found = layout(family)
         self.pieces, self.windows = found.pieces, [(axis.low, axis.high) for axis in found.axes]
         axes = len(self.windows)
         self.steps = [FIRST_STEP[axes] * float(np.pi) ** 2 / (2.0 + self.nats)] * axes

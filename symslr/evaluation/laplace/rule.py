@@ -97,9 +97,18 @@ class Sums(ABC):
         return False
 
     @property
+    def is_stretched(self) -> bool:
+        """Whether nodes of an outer axis lie far apart beside others that do not."""
+        return False
+
+    @property
     def doubt(self) -> float:
-        """How often the change on a mesh of other steps counts, for what rules along the axes do not see; 0 where they see all."""
-        return 1.0 if len(self.steps) > 1 else 0.0  # a ridge across both axes hides from the rules along each of them
+        """How often the change on a mesh of other steps counts, for what rules along the axes do not see; 0 where they see all.
+
+        A ridge across both axes hides from the rules along each of them; a bend between nodes far apart, as on a stretched axis, may
+        show in none.
+        """
+        return 2.0 if self.is_stretched else 1.0 if len(self.steps) > 1 else 0.0
 
     def rounding(self, table: Any) -> list[Any]:
         """Relative rounding error of every integral, from a table at few nodes; 0 in balls, which hold it."""

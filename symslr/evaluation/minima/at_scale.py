@@ -1,22 +1,28 @@
-"""The risk of an attention at a scale of its key, however large."""
+"""The risk of an attention at a scale of its key, however large; or at the best one, as it is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from sympy import Expr, oo
+from sympy import Expr, Symbol, oo
 
-from symslr.evaluation.engine import evaluate
+from symslr.budget import OutOfTime, processor_time
+from symslr.evaluation.engine import EXPONENTIAL, MULTIPRECISION_DIGITS, evaluate
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly
 from symslr.evaluation.minima.at_infinity import limit_of_large_scales
-from symslr.evaluation.minima.far import RISK, Answers, answered, far_scale, far_signal
+from symslr.evaluation.minima.far import RISK, Answers, answered, far_scale, far_signal, in_the_limit, with_largest
+from symslr.evaluation.minima.least import least_risk
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.symbols import a, x
 from symslr.model.task import Task
 from symslr.theory.population import population_risk
+
+QUICK = 2.0
+"""Seconds of processor time for a proof that nobody asked for: at key scales in the hundreds one takes a minute."""
 
 
 def risk_at(
@@ -62,5 +68,46 @@ def risk_at(
                 raise
             except CannotEvaluate:  # where the signal is too strong for meshes
                 pass
-    far = far_scale(scale, task, attention, values) or far_signal(task, values)
-    return answered(answers, task, attention, values, digits, backend, far)[RISK]
+    far = None if backend is not None else far_scale(scale, task, attention, values) or far_signal(task, values)
+    strong = None if backend is not None else with_largest(task, attention, values)
+    if far is not None or strong is not None:
+        return answered(answers, task, values, digits, far, strong)[RISK]
+    try:
+        return answers(task, values, digits, False)[RISK]
+    except CannotEvaluate as refusal:
+        if backend is not None:
+            raise
+        return in_the_limit(answers, task, attention, values, digits, refusal)[RISK]
+
+
+def risk_as_asked(
+    task: Task,
+    attention: Attention,
+    scale: Expr | None,
+    values: Mapping[Any, object],
+    digits: int | None,
+    backend: str | None = None,
+    bounds: Mapping[Symbol, tuple[float, float]] | None = None,
+) -> tuple[Value, dict[str, Value]]:
+    """(risk, {}) at a scale, or (least risk, {"a": best scale, ...}) where ``scale`` is None.
+
+    Args:
+        digits: of the risk; where it is None, 15 if a quick proof reaches them or a backend is named, else those of float64.
+        task, attention, values, backend, bounds: as for ``least_risk``.
+
+    Raises:
+        CannotEvaluate: where the risk is not found, or the digits are out of reach.
+    """
+
+    def found(wanted: int | None, by: str | None) -> tuple[Value, dict[str, Value]]:
+        if scale is not None:
+            return risk_at(task, attention, scale, values, wanted, by), {}
+        return least_risk(task, attention, values, wanted, by, bounds)
+
+    if digits is not None or backend is not None:
+        return found(MULTIPRECISION_DIGITS if digits is None else digits, backend)
+    with suppress(CannotEvaluate, OutOfTime), processor_time(QUICK):
+        proved = found(MULTIPRECISION_DIGITS, EXPONENTIAL)
+        if proved[0].digits >= MULTIPRECISION_DIGITS:
+            return proved
+    return found(None, None)

@@ -210,42 +210,51 @@ Compute = Callable[[Task, Mapping[Any, object], "int | None", bool], Answers]
 def answered(
     compute: Compute,
     task: Task,
-    attention: Attention,
     values: Mapping[Any, object],
     digits: int | None,
-    backend: str | None,
     far: Far | None,
+    strong: StrongSelection | None,
 ) -> Answers:
     """By the limit of a strong selection where it has the digits, else on meshes or by a series through nearer values.
 
     Where a selection is too strong for meshes, by the limit or the series, whichever has more digits.
     """
-    if backend is not None:
-        return compute(task, values, digits, False)
-    near = with_largest(task, attention, values)
-    if near is None:
-        try:
-            return _where_meshes_end(compute, task, values, digits, far)
-        except CannotEvaluate:
-            near = with_largest(task, attention, values, steep=1.0)
-            found = None if near is None else _by_limit(compute, task, values, digits, near)
-            if found is None or found[RISK].digits < (digits or 1):
-                raise
-            return found
-    if near.moves() < mpmath.mpf(10) ** -(digits or DEFAULT_DIGITS):  # of a risk below 1 it may have the digits
-        found = _by_limit(compute, task, values, digits, near)
+    if strong is None:
+        return _where_meshes_end(compute, task, values, digits, far)
+    if strong.moves() < mpmath.mpf(10) ** -(digits or DEFAULT_DIGITS):  # of a risk below 1 it may have the digits
+        found = _by_limit(compute, task, values, digits, strong)
         if found[RISK].digits >= (digits or 1):
             return found
     try:
         return compute(task, values, digits, False)
     except CannotEvaluate as reason:
         refusal = reason
-    found = _by_limit(compute, task, values, digits, near)
+    found = _by_limit(compute, task, values, digits, strong)
     is_near = all(mpmath.isfinite(place.value) for name, place in found.items() if name != RISK)
     if found[RISK].digits < (digits or SOME) and far is not None and is_near:  # else nearer values take the longest
         with suppress(CannotEvaluate):
             found = max(_by_series(compute, task, values, digits, far), found, key=lambda one: one[RISK].digits)
     if found[RISK].digits < (digits or 1):
+        raise refusal
+    return found
+
+
+def in_the_limit(
+    compute: Compute,
+    task: Task,
+    attention: Attention,
+    values: Mapping[Any, object],
+    digits: int | None,
+    refusal: CannotEvaluate,
+) -> Answers:
+    """By the limit of a strong selection where meshes refused, though the selection is not very strong.
+
+    Raises:
+        CannotEvaluate: the refusal, where there is no such limit or it has not the digits.
+    """
+    strong = with_largest(task, attention, values, steep=1.0)
+    found = None if strong is None else _by_limit(compute, task, values, digits, strong)
+    if found is None or found[RISK].digits < (digits or 1):
         raise refusal
     return found
 

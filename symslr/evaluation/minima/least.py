@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from math import inf, isfinite
@@ -14,17 +13,16 @@ import mpmath
 import numpy as np
 from sympy import Expr, Rational, S, Symbol, oo
 
-from symslr.budget import OutOfTime, processor_time
 from symslr.evaluation.admission.inputs import checked_digits, checked_inputs
 from symslr.evaluation.engine import EXPONENTIAL, MULTIPRECISION_DIGITS, evaluate, symbols_of
 from symslr.evaluation.errors import CannotEvaluate, NoLeastValue
 from symslr.evaluation.minima.at_infinity import limit_of_large_scales, limit_of_scale
-from symslr.evaluation.minima.at_scale import risk_at
 from symslr.evaluation.minima.far import (
     RISK,
     Answers,
     answered,
     far_signal,
+    in_the_limit,
     met_at,
     numbers_of,
     of_the_limit,
@@ -43,8 +41,6 @@ from symslr.model.symbols import a, epsilon, x
 from symslr.model.task import Task
 from symslr.theory.population import matched_scale, minimal_risk, population_risk
 
-QUICK = 2.0
-"""Seconds of processor time for a proof that nobody asked for: at key scales in the hundreds one takes a minute."""
 NARROW, FAR_OUT = 0.25, 1 / 16
 """Below this, the scale from which on tokens meet all that a kernel does is the unit of the search; below the second, that from
 which on the relevant token does."""
@@ -66,39 +62,6 @@ TOWARDS_ZERO = "as a goes to 0"
 
 PLACE_DIGITS = 10
 """Digits of a search that is made for the place alone, the least value being known in another way."""
-
-
-def risk_as_asked(
-    task: Task,
-    attention: Attention,
-    scale: Expr | None,
-    values: Mapping[Any, object],
-    digits: int | None,
-    backend: str | None = None,
-    bounds: Mapping[Symbol, tuple[float, float]] | None = None,
-) -> tuple[Value, dict[str, Value]]:
-    """(risk, {}) at a scale, or (least risk, {"a": best scale, ...}) where ``scale`` is None.
-
-    Args:
-        digits: of the risk; where it is None, 15 if a quick proof reaches them or a backend is named, else those of float64.
-        task, attention, values, backend, bounds: as for ``least_risk``.
-
-    Raises:
-        CannotEvaluate: where the risk is not found, or the digits are out of reach.
-    """
-
-    def found(wanted: int | None, by: str | None) -> tuple[Value, dict[str, Value]]:
-        if scale is not None:
-            return risk_at(task, attention, scale, values, wanted, by), {}
-        return least_risk(task, attention, values, wanted, by, bounds)
-
-    if digits is not None or backend is not None:
-        return found(MULTIPRECISION_DIGITS if digits is None else digits, backend)
-    with suppress(CannotEvaluate, OutOfTime), processor_time(QUICK):
-        proved = found(MULTIPRECISION_DIGITS, EXPONENTIAL)
-        if proved[0].digits >= MULTIPRECISION_DIGITS:
-            return proved
-    return found(None, None)
 
 
 def least_risk(
@@ -162,8 +125,18 @@ def least_risk(
         value, places = (_by_search if own is task else least_risk)(own, attention, at, wanted, backend)
         return {RISK: value, **places}
 
-    found = answered(answers, task, attention, values, digits, backend, far_signal(task, values))
-    return found.pop(RISK), found
+    far = None if backend is not None else far_signal(task, values)
+    strong = None if backend is not None else with_largest(task, attention, values)
+    if far is not None or strong is not None:
+        found = answered(answers, task, values, digits, far, strong)
+        return found.pop(RISK), found
+    try:
+        return _by_search(task, attention, values, digits, backend)
+    except CannotEvaluate as refusal:
+        if backend is not None:
+            raise
+        found = in_the_limit(answers, task, attention, values, digits, refusal)
+        return found.pop(RISK), found
 
 
 _matched_scale = lru_cache(maxsize=512)(matched_scale)

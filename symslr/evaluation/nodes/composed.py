@@ -17,7 +17,7 @@ from symslr.evaluation.minima.search.objective import Objective
 from symslr.evaluation.minima.search.search import Continuation, least
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.numbers.running import Formula, Lazy, compiled_formula, in_numbers
+from symslr.evaluation.numbers.running import Formula, compiled_formula, in_numbers
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import L
 
@@ -51,14 +51,26 @@ class FormulaNode(Node):
         for family, symbols in self.shared:
             together = cache(partial(_all_or_none, family, context, scope))
             unfinished |= {s: partial(_one_of, together, n, unfinished[s]) for n, s in enumerate(symbols)}
-        return self.formula(context.arithmetic, Lazy(scope, unfinished))
+        return self._of_asked(context, scope, unfinished)
 
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
         if self.shared or len(scopes) == 1 or context.arithmetic != FLOAT:
             return super().at(context, scopes)
         children = {symbol: node.at(context, scopes) for symbol, node in self.children.items()}
         unfinished = [{symbol: own[i] for symbol, own in children.items()} for i in range(len(scopes))]
-        return [partial(self.formula, context.arithmetic, Lazy(scope, own)) for scope, own in zip(scopes, unfinished)]
+        return [partial(self._of_asked, context, scope, own) for scope, own in zip(scopes, unfinished)]
+
+    def _of_asked(
+        self, context: Context, scope: Mapping[Symbol, Pair], unfinished: Mapping[Symbol, Callable[[], Pair]]
+    ) -> Pair:
+        """The formula, of numbers that are computed when it first asks for them: those beside a factor 0 are not."""
+        known = dict(scope)
+        while True:
+            try:
+                return self.formula(context.arithmetic, known)
+            except KeyError as asked:
+                (symbol,) = asked.args
+                known[symbol] = unfinished[symbol]()
 
 
 def _all_or_none(family: LaplaceNode, context: Context, scope: Mapping[Symbol, Pair]) -> list[Pair] | None:

@@ -142,13 +142,13 @@ class TailSums(FloatSums):
 
     is_geometric = False
 
-    def _laid_out(self, family: Family) -> tuple[list[SinhMap], list[float], float]:
-        form = family.form
+    def __init__(self, family: Family) -> None:
+        self.family, self.tolerance, self.largest, form = family, family.tolerance, np.inf, family.form
         if len(form.logs) > 1:
             raise CannotEvaluate(REFUSED)
         self.laws = [_laws(family, k) for k in range(len(form.kernels))]
         axis = _axis(family, self.laws)
-        return [axis], [FIRST_STEP * axis.scale], 1.0
+        self.axes, self.steps, self.level = [axis], [FIRST_STEP * axis.scale], 1.0
 
     def inner(self, level: float) -> float:
         return FIRST_STEP / 2.0 ** (level - 1.0)
