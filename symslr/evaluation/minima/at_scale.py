@@ -11,7 +11,7 @@ from sympy import Expr, oo
 from symslr.evaluation.engine import evaluate
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly
 from symslr.evaluation.minima.at_infinity import limit_of_large_scales
-from symslr.evaluation.minima.far import RISK, Answers, answered, far_scale, far_signal
+from symslr.evaluation.minima.large import RISK, Answers, large_scale, large_signal, risk_by_best_method
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.symbols import a, x
@@ -43,14 +43,16 @@ def risk_at(
             "scale, or an offset"
         )
 
-    def answers(own: Task, at: Mapping[Any, object], wanted: int | None, is_near: bool) -> Answers:
+    def answers(own: Task, at: Mapping[Any, object], wanted: int | None, for_series: bool) -> Answers:
         known = dict(at)
-        here = known.pop(a, scale) if is_near else scale
+        here = known.pop(a, scale) if for_series else scale
         if own is not task:
             return {RISK: risk_at(own, attention, here, known)}
         if here.is_infinite:
             raise CannotEvaluate("no limit of the risk was found as the scale grows; expected a finite scale")
-        return {RISK: evaluate(population_risk(own, attention, here), known, wanted, "numpy" if is_near else backend)}
+        return {
+            RISK: evaluate(population_risk(own, attention, here), known, wanted, "numpy" if for_series else backend)
+        }
 
     if scale.is_infinite and backend is None:
         limit = limit_of_large_scales(population_risk(task, attention), 1 if scale == oo else -1)
@@ -62,5 +64,5 @@ def risk_at(
                 raise
             except CannotEvaluate:  # where the signal is too strong for meshes
                 pass
-    far = far_scale(scale, task, attention, values) or far_signal(task, values)
-    return answered(answers, task, attention, values, digits, backend, far)[RISK]
+    large = large_scale(scale, task, attention, values) or large_signal(task, values)
+    return risk_by_best_method(answers, task, attention, values, digits, backend, large)[RISK]
