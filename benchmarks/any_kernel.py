@@ -15,7 +15,7 @@ from sympy import Rational, oo
 
 from symslr import MaxSLR, SpikedSLR, evaluate, population_risk
 from symslr.evaluation import least_risk
-from symslr.evaluation.minima import objective
+from symslr.evaluation.minima.search import objective
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softplus
 from symslr.model.symbols import x

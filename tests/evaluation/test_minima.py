@@ -17,7 +17,7 @@ from sympy import Abs, Expr, Max, Min, Rational, S, Symbol, cos, exp, log, pi, s
 from symslr.budget import processor_time
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima import search
+from symslr.evaluation.minima.search import search
 from symslr.evaluation.nodes.composed import FormulaNode
 from symslr.evaluation.nodes.node import Context, Pair
 from symslr.model.attention import Attention

@@ -15,9 +15,9 @@ from symslr.budget import processor_time
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.steep.ridge import RidgeTable
-from symslr.evaluation.minima import search
-from symslr.evaluation.minima.at_infinity import limit_of_scale
+from symslr.evaluation.minima.at_infinity import limit_where_largest_is_relevant
 from symslr.evaluation.minima.at_scale import risk_at
+from symslr.evaluation.minima.search import search
 from symslr.evaluation.minima.search.objective import Objective
 from symslr.evaluation.minima.search.series import Series
 from symslr.evaluation.minima.search.valley import _in_its_axes
@@ -207,7 +207,7 @@ def test_steep_sums_of_exponentials_find_the_largest_token(kernel: Expr, backend
 )
 def test_other_kernels_leave_weight_elsewhere(kernel: Expr) -> None:
     """Of both signs, of rate 0, less than nothing, and no sum: the weight of the smallest token, or that of the others, stays."""
-    assert limit_of_scale(MaxSLR(oo, noise=0, length=3), Attention(kernel)) is None
+    assert limit_where_largest_is_relevant(MaxSLR(oo, noise=0, length=3), Attention(kernel)) is None
 
 
 def test_softmax1_on_two_tokens_is_best_at_a_finite_scale() -> None:

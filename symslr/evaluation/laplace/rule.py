@@ -105,8 +105,8 @@ class Sums(ABC):
     def doubt(self) -> float:
         """How often the change on a mesh of other steps counts, for what rules along the axes do not see; 0 where they see all.
 
-        A ridge across both axes hides from the rules along each of them; a bend between nodes far apart, as on a stretched axis, may
-        show in none.
+        A ridge across both axes hides from the rules along each of them. A bend between nodes far apart, as on a stretched axis,
+        may show in none.
         """
         return 2.0 if self.is_stretched else 1.0 if len(self.steps) > 1 else 0.0
 

@@ -1,4 +1,4 @@
-"""The risk of an attention at a scale of its key, however large; or at the best one, as it is asked for."""
+"""The risk of an attention at a scale of its key, however large."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from symslr.budget import OutOfTime, processor_time
 from symslr.evaluation.engine import EXPONENTIAL, MULTIPRECISION_DIGITS, evaluate
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly
 from symslr.evaluation.minima.at_infinity import limit_of_large_scales
-from symslr.evaluation.minima.far import RISK, Answers, answered, far_scale, far_signal, in_the_limit, with_largest
+from symslr.evaluation.minima.large import (
+    RISK,
+    Answers,
+    in_the_limit,
+    large_scale,
+    large_signal,
+    limit_of_strong_selection,
+    risk_by_best_method,
+)
 from symslr.evaluation.minima.least import least_risk
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
@@ -21,8 +29,8 @@ from symslr.model.symbols import a, x
 from symslr.model.task import Task
 from symslr.theory.population import population_risk
 
-QUICK = 2.0
-"""Seconds of processor time for a proof that nobody asked for: at key scales in the hundreds one takes a minute."""
+PROOF_SECONDS = 2.0
+"""Seconds of processor time for a proof that was not asked for: at key scales in the hundreds one takes a minute."""
 
 
 def risk_at(
@@ -49,14 +57,16 @@ def risk_at(
             "scale, or an offset"
         )
 
-    def answers(own: Task, at: Mapping[Any, object], wanted: int | None, is_near: bool) -> Answers:
+    def answers(own: Task, at: Mapping[Any, object], wanted: int | None, for_series: bool) -> Answers:
         known = dict(at)
-        here = known.pop(a, scale) if is_near else scale
+        here = known.pop(a, scale) if for_series else scale
         if own is not task:
             return {RISK: risk_at(own, attention, here, known)}
         if here.is_infinite:
             raise CannotEvaluate("no limit of the risk was found as the scale grows; expected a finite scale")
-        return {RISK: evaluate(population_risk(own, attention, here), known, wanted, "numpy" if is_near else backend)}
+        return {
+            RISK: evaluate(population_risk(own, attention, here), known, wanted, "numpy" if for_series else backend)
+        }
 
     if scale.is_infinite and backend is None:
         limit = limit_of_large_scales(population_risk(task, attention), 1 if scale == oo else -1)
@@ -68,15 +78,15 @@ def risk_at(
                 raise
             except CannotEvaluate:  # where the signal is too strong for meshes
                 pass
-    far = None if backend is not None else far_scale(scale, task, attention, values) or far_signal(task, values)
-    strong = None if backend is not None else with_largest(task, attention, values)
-    if far is not None or strong is not None:
-        return answered(answers, task, values, digits, far, strong)[RISK]
+    if backend is not None:
+        return answers(task, values, digits, False)[RISK]
+    large = large_scale(scale, task, attention, values) or large_signal(task, values)
+    strong = limit_of_strong_selection(task, attention, values)
+    if large is not None or strong is not None:
+        return risk_by_best_method(answers, task, attention, values, digits, large, strong)[RISK]
     try:
         return answers(task, values, digits, False)[RISK]
     except CannotEvaluate as refusal:
-        if backend is not None:
-            raise
         return in_the_limit(answers, task, attention, values, digits, refusal)[RISK]
 
 
@@ -92,8 +102,8 @@ def risk_as_asked(
     """(risk, {}) at a scale, or (least risk, {"a": best scale, ...}) where ``scale`` is None.
 
     Args:
-        digits: of the risk; where it is None, 15 if a quick proof reaches them or a backend is named, else those of float64.
         task, attention, values, backend, bounds: as for ``least_risk``.
+        digits: of the risk. If None: 15 where a backend is named or a quick proof reaches them, else those of float64.
 
     Raises:
         CannotEvaluate: where the risk is not found, or the digits are out of reach.
@@ -106,7 +116,7 @@ def risk_as_asked(
 
     if digits is not None or backend is not None:
         return found(MULTIPRECISION_DIGITS if digits is None else digits, backend)
-    with suppress(CannotEvaluate, OutOfTime), processor_time(QUICK):
+    with suppress(CannotEvaluate, OutOfTime), processor_time(PROOF_SECONDS):
         proved = found(MULTIPRECISION_DIGITS, EXPONENTIAL)
         if proved[0].digits >= MULTIPRECISION_DIGITS:
             return proved

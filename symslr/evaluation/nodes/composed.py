@@ -269,12 +269,16 @@ class MinimumNode(Node):
         else:
             continuation = context.continuations.setdefault(self, Continuation())
         numbers = {s: float(p[0]) for s, p in scope.items() if isinstance(p, tuple)}
-        met, selects = self.attended.met(numbers), self.attended.selects(numbers)
-        objective = Objective(self.body, self.variables, context, scope, met=met, selects=selects)
-        closer = partial(self.attended.closer, numbers) if self.is_along_scale else None
+        met, selects = self.attended.feature_scale(numbers), self.attended.selection_scale(numbers)
+        objective = Objective(self.body, self.variables, context, scope, feature_scale=met, selection_scale=selects)
+        closer = partial(self.attended.extra_scan_points, numbers) if self.is_along_scale else None
         sampled = None if self.sampled is None else partial(self.sampled, numbers)
         objective = replace(
-            objective, limit=partial(self._limit, context, scope), is_even=self.is_even, closer=closer, sampled=sampled
+            objective,
+            limit=partial(self._limit, context, scope),
+            is_even=self.is_even,
+            extra_scan_points=closer,
+            sampled=sampled,
         )
         value, error, place = least(objective, intervals, continuation)
         return value, error, dict(zip(self.variables, place))

@@ -58,12 +58,12 @@ class Objective:
     scope: Mapping[Symbol, Pair]
     seen: list[tuple[float, list[float], float]] = field(default_factory=list, compare=False)
     refused: dict[tuple[float, ...], Exception] = field(default_factory=dict, compare=False)
-    met: float = 0.0
-    selects: float = 0.0
+    feature_scale: float = 0.0
+    selection_scale: float = 0.0
     limit: Callable[[int], Pair | None] | None = field(default=None, compare=False)
     is_even: bool = False
     smallest: float = 0.1
-    closer: Callable[[Any], list[float]] | None = field(default=None, compare=False)
+    extra_scan_points: Callable[[Any], list[float]] | None = field(default=None, compare=False)
     sampled: Callable[[], Callable[[float], Pair] | None] | None = field(default=None, compare=False)
 
     @property
@@ -84,7 +84,7 @@ class Objective:
             refused={},
             limit=None,
             is_even=False,
-            closer=None,
+            extra_scan_points=None,
             sampled=None,
         )
 
@@ -205,7 +205,7 @@ def has_risen(objective: Objective, places: list[Any], values: Any, k: int) -> b
     if len(places[k]) > 1 or len(known) < 3 or known[0][0] <= places[k][0] <= known[-1][0]:
         return False
     (last, top), (_, before) = known[:2] if places[k][0] < known[0][0] else known[:-3:-1]
-    is_past = last * places[k][0] > 0 and abs(last) >= PAST * objective.met > 0
+    is_past = last * places[k][0] > 0 and abs(last) >= PAST * objective.feature_scale > 0
     return bool(is_past and before - top < SLIGHT * (top - min(own for _, own in known)))
 
 

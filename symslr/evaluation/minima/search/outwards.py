@@ -54,9 +54,9 @@ def first_step(objective: Objective) -> int:
 
     Before it a kernel that changes far out is constant, and a series through such values would be a constant, too.
     """
-    if not SCALES[1] < objective.met <= FURTHEST:
+    if not SCALES[1] < objective.feature_scale <= FURTHEST:
         return 0
-    return int(np.ceil(np.log(objective.met / NEARER) / np.log(OUTWARDS)))
+    return int(np.ceil(np.log(objective.feature_scale / NEARER) / np.log(OUTWARDS)))
 
 
 def far_points(objective: Objective, low: float, high: float) -> Any:
@@ -160,9 +160,9 @@ def followed(objective: Objective, points: Any, values: Any, end: int, edge: flo
 
 def _told(objective: Objective) -> int:
     """The first step outwards whose value may be part of a series: beyond all features, and where a kernel selects as the law."""
-    if not SCALES[1] < objective.selects <= FURTHEST:
+    if not SCALES[1] < objective.selection_scale <= FURTHEST:
         return first_step(objective)
-    return max(first_step(objective), int(np.ceil(np.log(objective.selects / NEARER) / np.log(OUTWARDS))))
+    return max(first_step(objective), int(np.ceil(np.log(objective.selection_scale / NEARER) / np.log(OUTWARDS))))
 
 
 def _far(objective: Objective) -> Objective:
@@ -247,11 +247,12 @@ def all_reached(objective: Objective, intervals: list[tuple[float, float]], foun
     Raises:
         CannotEvaluate: where the kernel changes so far out that no scale of the search meets it.
     """
-    if len(intervals) > 1 or not np.isinf(intervals[0]).any() or objective.met <= FURTHEST:
+    if len(intervals) > 1 or not np.isinf(intervals[0]).any() or objective.feature_scale <= FURTHEST:
         return
-    if not objective.met <= abs(float(found[2][0][0])) < np.inf:
+    if not objective.feature_scale <= abs(float(found[2][0][0])) < np.inf:
         name = objective.variables[0]
         raise CannotEvaluate(
-            f"the least value is not known: the kernel changes so far out that only {name} near {objective.met:.2g} meets it, and "
+            f"the least value is not known: the kernel changes so far out that only {name} near "
+            f"{objective.feature_scale:.2g} meets it, and "
             f"values are searched up to {FURTHEST:g}; give bounds (--bounds {name}:LOW:HIGH on the command line)"
         )

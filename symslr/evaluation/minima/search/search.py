@@ -84,7 +84,7 @@ class Continuation:
 
 def _edge(objective: Objective) -> float:
     """The scale up to which features of the kernel are met."""
-    return max(SCALES[1], objective.met)
+    return max(SCALES[1], objective.feature_scale)
 
 
 def least(objective: Objective, intervals: list[tuple[float, float]], known: Continuation | None = None) -> Least:
@@ -317,7 +317,7 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
 def _points(objective: Objective, interval: tuple[float, float]) -> Any:
     """The places of a scan of a line, and closer ones; none of those beyond the last step at an open end."""
     points = distinct(np.concatenate([scan(*interval, POINTS[1]), far_points(objective, *interval)]))
-    more = np.array(objective.closer(points) if objective.closer is not None else [])
+    more = np.array(objective.extra_scan_points(points) if objective.extra_scan_points is not None else [])
     low, high = (points[n] if np.isinf(end) else end for n, end in zip((1, -2), interval))
     if objective.is_even and low < 0.0 < high:
         more = np.concatenate([-more[more > 0.0], more[more > 0.0]])

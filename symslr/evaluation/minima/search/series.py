@@ -183,8 +183,10 @@ def limit(
         CannotEvaluate: where the values cannot be had far enough, or do not settle.
     """
     away = float(np.sign(start)) * np.inf if factor > 1 else 0.0
-    if factor > 1 and abs(start) < objective.selects:
-        raise CannotEvaluate(f"values from {start:.3g} on begin before {objective.selects:.3g}, where the law selects")
+    if factor > 1 and abs(start) < objective.selection_scale:
+        raise CannotEvaluate(
+            f"values from {start:.3g} on begin before {objective.selection_scale:.3g}, where the law selects"
+        )
 
     def at(place: float) -> tuple[float, float]:
         value, error = (float(part) for part in objective.pair([place]))
