@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from sympy import Expr, oo
@@ -18,6 +19,7 @@ from symslr.model.request import LENGTH_EXPECTED, AttentionRequest, HeadsRequest
 from symslr.model.symbols import Delta, L, nu
 from symslr.model.task import Task
 from symslr.model.text import exactly
+from symslr.model.text_numbers import in_short
 from symslr.model.written import attention_from_text, length_of, model_of_tables
 
 LOCATIONS = ("location", "prior", "signal", "key_covariance")
@@ -52,13 +54,18 @@ class Located:
 
 def _described(task: Task | LocationTask, values: Mapping[Expr, Expr]) -> dict[str, Any]:
     length = task.length
-    shown = ",".join(f"{n}:{p}" for n, p in length) if isinstance(length, LengthLaw) else str(length)
+    shown = ",".join(f"{short(n)}:{short(p)}" for n, p in length) if isinstance(length, LengthLaw) else short(length)
     return {
         "task": task.name,
         "length": shown,
-        "noise": str(task.noise),
-        "values": {str(symbol): str(value) for symbol, value in values.items()},
+        "noise": short(task.noise),
+        "values": {str(symbol): short(value) for symbol, value in values.items()},
     }
+
+
+def short(number: Expr) -> str:
+    """An exact number as text, a long one by a power of ten; another expression as SymPy prints it."""
+    return in_short(Fraction(int(number.p), int(number.q))) if number.is_Rational else str(number)
 
 
 def located(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> Located:
