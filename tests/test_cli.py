@@ -118,6 +118,27 @@ def test_model_file(capsys, tmp_path: Path):
     assert mpf(scaled["value"]) > mpf(own["value"])
 
 
+OF_ONE_WEIGHT = """
+[task]
+weight = "1"
+others = "(1 + s*(x**2 - 1)/2)*exp(-x**2/2)/sqrt(2*pi)"
+length = 2
+noise = 0
+[values]
+s = {}
+"""
+
+
+@pytest.mark.parametrize("command", [("bayes",), ("bayes", "--certified"), ("risk",), ("optimal",)])
+def test_a_closed_form_does_not_hide_a_law_that_is_none(capsys, tmp_path: Path, command: tuple[str, ...]):
+    (tmp_path / "model.toml").write_text(OF_ONE_WEIGHT.format(3))
+    status, out, err = run(capsys, *command, "--task", str(tmp_path / "model.toml"))
+    assert (status, out) == (2, "")
+    assert "found the negative value" in err
+    (tmp_path / "model.toml").write_text(OF_ONE_WEIGHT.format(1))
+    assert run(capsys, *command, "--task", str(tmp_path / "model.toml"))[0] == 0
+
+
 @pytest.mark.parametrize("kernel", ['kernel = "1 + erf(c + x)"\nnormalise = "none"', 'name = "erf"'])
 def test_a_value_in_a_file_is_that_of_the_kernel(capsys, tmp_path: Path, kernel: str):
     """A shift that is given is not sought: 1 + erf(1 + x) does worse at every scale than erf attention at its best shift."""

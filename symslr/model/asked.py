@@ -9,6 +9,7 @@ from typing import Any
 
 from sympy import Expr, oo
 
+from symslr.model.admissible import check_density_at
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS, MaxSLR, softmax
 from symslr.model.length_law import LengthLaw
@@ -146,6 +147,9 @@ def problem(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> P
     if wanted.nu is not None and "nu" in unused:
         raise ValueError(f"{dash}nu: the task {final.name} does not depend on nu; leave the option out")
     attention = written.attention if written is not None else None
+    parameters = sorted(final.base.free_symbols, key=str)
+    if parameters and all(s in values for s in parameters):  # a formula in closed form may hold nothing of the tokens
+        check_density_at(final.base, tuple((s, float(values[s])) for s in parameters))
     return Problem(final, {s: v for s, v in values.items() if str(s) not in unused}, attention)
 
 
