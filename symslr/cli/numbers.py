@@ -57,6 +57,7 @@ def bayes(
             return
     with answered_within(seconds, options.SIMPLER):
         problem = options.problem(task, length, nu, noise, symbolic)
+    from symslr.model.asked import short
     from symslr.theory import bayes_risk
     from symslr.theory.symbolic import bayes_formula
 
@@ -73,7 +74,7 @@ def bayes(
         if number is not None:
             proved = _of_closed_form(problem, formula, number, expr, digits or options.USUAL_DIGITS)
     if proved is not None:
-        show("Bayes risk", problem, proved, {"exact": str(number)}, as_json)
+        show("Bayes risk", problem, proved, {"exact": short(number)}, as_json)
         return
     value = location.weighed_bayes(problem, digits, backend, seconds)
     show("Bayes risk", problem, value, {}, as_json)
@@ -156,6 +157,7 @@ def risk(
     from symslr.evaluation import evaluate
     from symslr.evaluation.in_time import in_time
     from symslr.evaluation.minima.at_scale import risk_as_asked
+    from symslr.model.asked import short
     from symslr.model.text import exactly
     from symslr.theory import population_risk
     from symslr.theory.symbolic import infimum, least_formula, risk_formula
@@ -195,7 +197,7 @@ def risk(
                 )
                 proved = _of_closed_form(problem, made, number, quantity, n)
         if proved is not None:
-            show(title, problem, proved, {**named, "exact": str(number)}, as_json, best)
+            show(title, problem, proved, {**named, "exact": short(number)}, as_json, best)
             return
     place, limits = None if at is None else exactly(at), options.intervals(searched, chosen)
     backend = "arb" if certified else None

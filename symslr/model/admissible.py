@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 import numpy as np
 from sympy import Expr, Float, Integer, Mul, Rational, S, atanh, erfc, oo
 
+from symslr.model.breakpoints import CUT
 from symslr.model.float64 import compiled, logs_of_one_more, uncancelled
 from symslr.model.form import check_parameters, check_weight
 from symslr.model.places import far_nodes
@@ -186,6 +187,32 @@ def check_density_at(law: ScalarLaw, values: tuple[tuple[Expr, float], ...]) -> 
         raise ValueError(f"{named}: found total mass {_near_one(mass.value)}{at}; expected a density with mass 1")
 
 
+def check_dominated(relevant: ScalarLaw, others: ScalarLaw) -> None:
+    """Refuse a law of the relevant token with mass where the others have none: such a token has no likelihood ratio.
+
+    Raises:
+        ValueError: naming a place.
+    """
+    if not others.density.has(*CUT):  # it may be 0 in float64, but is not
+        return
+    values = dict(_trial(tuple(sorted(relevant.free_symbols | others.free_symbols, key=str)), PARAMETER_VALUES[0]))
+    grid = _within(others.support, np.linspace(-20, 20, 1601), NEAR)
+    with np.errstate(all="ignore"):
+        try:
+            p1, p0 = (
+                np.broadcast_to(compiled((x, *values), law.density)(grid, *values.values()), grid.shape)
+                for law in (relevant, others)
+            )
+        except (OverflowError, ZeroDivisionError):
+            return
+    exact_values = {symbol: Rational(value) for symbol, value in values.items()}
+    for place in grid[(p0 == 0) & (p1 > 0)][:SOME]:
+        if others.density.xreplace({**exact_values, x: Rational(float(place))}).is_zero:
+            raise ValueError(
+                f"token laws: at x = {place:g} others is 0 and relevant is not; expected others > 0 where relevant is"
+            )
+
+
 def _near_one(value: float) -> str:
     """A number to six digits, or to as many as tell it from 1."""
     return next(text for digits in range(6, 18) if (text := f"{value:.{digits}g}") != "1" or digits == 17)
@@ -207,7 +234,7 @@ def _suited(symbol: Expr, value: float) -> float:
 NEAR, NEAREST = 1e-4, 1e-9
 """How near to an end of the tokens a kernel is looked at, over how far: for zeros, as e^(-1/x) has none, and for signs."""
 SOME = 8
-"""Negative values of a kernel that are looked at in 30 digits."""
+"""Places that float64 finds wanting and that are looked at exactly."""
 
 
 def check_kernel(

@@ -7,7 +7,7 @@ from sympy import Heaviside, Integer, S, Sum, Symbol, exp, floor, tanh
 
 from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.model.attention import Attention
-from symslr.model.catalogue import SpikedSLR
+from symslr.model.catalogue import SpikedSLR, linear, softmax
 from symslr.model.scalar_law import ScalarLaw, normal
 from symslr.model.symbols import L, chi, epsilon, l, x
 from symslr.model.task import Task
@@ -90,6 +90,16 @@ def test_values_at_which_the_law_of_the_others_is_none_are_refused() -> None:
     assert float(evaluate(risk, {"s": 1}, digits=6)) > 0
     with pytest.raises(ValueError, match=r"token law .* found the negative value .* \(s=3\)"):
         evaluate(risk, {"s": 3})
+
+
+def test_a_weight_of_one_does_not_hide_a_law_that_is_none() -> None:
+    """Regression: the Bayes risk 1/2 was printed as certified, and the risk of linear attention was sought in vain."""
+    others = ScalarLaw(normal().density * (1 + s * (x**2 - 1) / 2))
+    for task in (Task(S.One, 2, 0, others), Task.from_token_laws(others, others, length=2, noise=0)):
+        assert float(evaluate(bayes_risk(task), {"s": 1})) == 0.5
+        for risk in (bayes_risk(task), population_risk(task, linear, S.One), population_risk(task, softmax, S.One)):
+            with pytest.raises(ValueError, match=r"token law .* found the negative value .* \(s=3\)"):
+                evaluate(risk, {"s": 3})
 
 
 def test_a_law_of_the_length_is_looked_at_length_by_length() -> None:

@@ -36,6 +36,7 @@ from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.plan import plan
 from symslr.expression.value import Kind, Value
+from symslr.model.ranges import real_number
 from symslr.model.symbols import x
 from symslr.parallel.serial import one_at_a_time
 from symslr.theory.population import PopulationRisk
@@ -132,11 +133,13 @@ def _intervals(
         if symbol not in free:
             raise ValueError(f"bounds: found {symbol!r}; expected variables among {', '.join(map(str, free))}")
         try:
-            low, high = map(float, ends)
+            low, high = (real_number(end, "bounds") for end in ends)
         except (TypeError, ValueError):
             low = high = math.nan
         if not -math.inf < low < high < math.inf:
-            raise ValueError(f"bounds: found {ends!r} for {symbol}; expected finite ends LOW < HIGH")
+            raise ValueError(
+                f"bounds: found {' '.join(repr(ends).split())} for {symbol}; expected finite ends LOW < HIGH"
+            )
         found[symbol] = low, high
     return found
 
@@ -148,7 +151,10 @@ def _start_place(start: Mapping[Symbol, float], free: tuple[Symbol, ...]) -> lis
         ValueError: where one is missing or is no number.
     """
     try:
-        return [float(start[symbol]) for symbol in free]
+        begun = [real_number(start[symbol], "start") for symbol in free]
+        if not all(map(math.isfinite, begun)):
+            raise ValueError
+        return begun
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"start: found {start!r}; expected a number for each of {', '.join(map(str, free))}") from None
 
