@@ -318,5 +318,20 @@ def _line_term(term: Expr, density: Expr, variables: tuple[Expr, ...]) -> Monomi
                 raise NotProved(f"certified: no proof is available for {part} under a Laplace integral")
             factor *= exp(rest)
             rates = {u: rate - slopes[u] for u, rate in rates.items()}
+    size, factor = _centred(factor)
     token = LineToken(prepared(factor), tuple(map(prepared, rates.values())))
-    return Monomial(constant, tuple(powers.values()), (), {token: 1})
+    return Monomial(constant * size, tuple(powers.values()), (), {token: 1})
+
+
+def _centred(factor: Expr) -> tuple[Expr, Expr]:
+    """(c, f) with the factor = c f and its Gaussian in f around its centre, where it is 1.
+
+    exp(-x^2/2 + 100x) is e^5000 there, and on a cell its two parts are far wider than their sum.
+    """
+    exponents = [part for part in Mul.make_args(factor) if isinstance(part, exp)]
+    total = Add(*(part.exp for part in exponents))
+    square = gaussian(total, X) if total.free_symbols == {X} else None
+    if square is None:
+        return S.One, factor
+    rest = Mul(*(part for part in Mul.make_args(factor) if part not in exponents))
+    return exp(square.height), rest * exp(square.centred(X))
