@@ -26,6 +26,9 @@ from symslr.model.symbols import x as law_symbol
 X = Symbol("x")
 """Of the integrals on the line, complex: SymPy would write sqrt(x^2) as |x| for a real one, which is not analytic."""
 
+HIGH = 16
+"""Nats. Up to here the height of a Gaussian stays in its factor: a rule takes a few more nodes for it, and a proof no more parts."""
+
 
 @dataclass(frozen=True)
 class LineToken:
@@ -324,14 +327,15 @@ def _line_term(term: Expr, density: Expr, variables: tuple[Expr, ...]) -> Monomi
 
 
 def _centred(factor: Expr) -> tuple[Expr, Expr]:
-    """(c, f) with the factor = c f and its Gaussian in f around its centre, where it is 1.
+    """(c, f) with the factor = c f: the Gaussian in f is written around its centre, and its height is c where it is far from 1.
 
-    exp(-x^2/2 + 100x) is e^5000 there, and on a cell its two parts are far wider than their sum.
+    exp(-x^2/2 + 100x) has the height e^5000, and on a cell its two parts are far wider than their sum.
     """
     exponents = [part for part in Mul.make_args(factor) if isinstance(part, exp)]
     total = Add(*(part.exp for part in exponents))
     square = gaussian(total, X) if total.free_symbols == {X} else None
     if square is None:
         return S.One, factor
+    outside = square.height if abs(square.height) > HIGH else S.Zero
     rest = Mul(*(part for part in Mul.make_args(factor) if part not in exponents))
-    return exp(square.height), rest * exp(square.centred(X))
+    return exp(outside), rest * exp(square.centred(X) + square.height - outside)
