@@ -27,7 +27,7 @@ X = Symbol("x")
 """Of the integrals on the line, complex: SymPy would write sqrt(x^2) as |x| for a real one, which is not analytic."""
 
 HIGH = 16
-"""Nats. Up to here the height of a Gaussian stays in its factor: a rule takes a few more nodes for it, and a proof no more parts."""
+"""Nats. Up to here the height of a Gaussian stays in its factor: a rule has a few more nodes for it, a proof no more parts."""
 
 
 @dataclass(frozen=True)
