@@ -47,6 +47,12 @@ SEEN = -1e3
 SPARE_NATS = 5.0
 """Tokens with e^{-uK} so much below the errors of a rule are left out of its sums."""
 
+TABLE_BYTES = 2**31
+"""Of the largest table of balls, with the copy that a product of matrices makes."""
+
+AT_ONCE = 4_000_000
+"""Numbers in a table of floats, of which there are a few at a time: some ten megabytes each."""
+
 ROUNDING = 1e-12
 """Relative; above the rounding of a float sum of the logarithms of a few thousand positive terms."""
 
@@ -223,7 +229,7 @@ class LineRule:
         tails = [line.tails(side, EDGES[end]) for side, end in zip((-1, 1), ends)]
         mass = max(float(mass.log()) for mass in strip.masses)
         count = ceil((strip.high - strip.low) * (nats + max(mass, 0.0) + log(2) + 1) / (2 * np.pi * strip.half_width))
-        if count > most:
+        if count > most or (line.has_kernel and count * MOST_TERMS > most_balls()):
             raise TooManyDigits(
                 "certified: the integrals over a token take too many nodes, as a weight or a kernel is steep; ask for fewer "
                 "digits, or for a smaller scale or signal"
@@ -301,6 +307,10 @@ class LineRule:
 
     def float_logs(self, v: Array) -> Array:
         """log M(e^v) in floats, an estimate: one row per factor, one column per v; of the largest term alone where that is tiny."""
+        blocks = np.array_split(v, ceil(len(v) * len(self.nodes) / AT_ONCE))
+        return np.concatenate([self._float_logs(block) for block in blocks], axis=1)
+
+    def _float_logs(self, v: Array) -> Array:
         with np.errstate(over="ignore"):  # where a load is infinite nothing is left
             loads = np.outer(np.exp(np.minimum(v, 700.0)), self.float_kernels[0])
         found = []
@@ -311,6 +321,11 @@ class LineRule:
             own[seen] += np.log(np.exp(terms[seen] - own[seen, None]).sum(axis=1))
             found.append(own)
         return np.array(found)
+
+
+def most_balls() -> int:
+    """How many balls of the current precision a table may hold."""
+    return TABLE_BYTES // (160 + ctx.prec // 4)
 
 
 def nonnegative(value: Any) -> Any:
