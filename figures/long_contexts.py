@@ -164,15 +164,15 @@ def _few_features(degree: int, length: int, strength: float) -> float:
     from scipy.optimize import minimize_scalar
     from sympy import factorial
 
-    from symslr.evaluation.location.attend import Place
+    from symslr.evaluation.location.attention_function import ParameterValues
     from symslr.evaluation.location.moments import Risk
 
     kernel = Attention(sum(x**k / factorial(k) for k in range(degree + 1)), name=f"{degree + 1} features")
     task = LocationTask(length=length, strength=Rational(strength), noise=0)
     risks = Risk.of(LocatedAttention(kernel), task, SECONDS)
 
-    def at(scale: float) -> Place:
-        return Place(np.array([[scale]]), np.zeros(1), 0.0, ())
+    def at(scale: float) -> ParameterValues:
+        return ParameterValues(np.array([[scale]]), np.zeros(1), 0.0, ())
 
     best = minimize_scalar(lambda log: risks.search(at(np.exp(log))), bounds=FEW_AT, method="bounded")
     return float(risks.value(at(np.exp(best.x))).value)

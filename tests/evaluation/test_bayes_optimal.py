@@ -9,7 +9,7 @@ from sympy import Rational, oo
 from symslr.evaluation import evaluate
 from symslr.evaluation.finite_sample import bayes_optimal, hard_phase
 from symslr.evaluation.finite_sample.bayes_optimal import STARTS, StateEvolution
-from symslr.evaluation.finite_sample.posterior_channel import seen_of_selection
+from symslr.evaluation.finite_sample.posterior_channel import posterior_of_selection
 from symslr.evaluation.finite_sample.problem import numeric_problem
 from symslr.evaluation.sampling.points import normal_points
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
@@ -32,7 +32,7 @@ def _softmax_mean(omega, rate, overlap, nodes=40):
 @pytest.mark.parametrize("overlap", [0.2, 0.7])
 def test_gumbel_integral_is_the_mean_of_the_softmax(overlap):
     normals = normal_points(2, 3, 1)
-    seen = seen_of_selection(2.0, normals, overlap)
+    seen = posterior_of_selection(2.0, normals, overlap)
     omega = np.sqrt(overlap) * normals
     for column in range(2):
         direct = _softmax_mean(omega[:, column], 2.0, overlap)
@@ -42,13 +42,13 @@ def test_gumbel_integral_is_the_mean_of_the_softmax(overlap):
 @pytest.mark.parametrize("rate", [2.0, np.inf])
 def test_slopes_of_the_channel_by_differences(rate):
     normals, overlap, h = normal_points(8, 3, 2), 0.5, 1e-2
-    slopes = seen_of_selection(rate, normals, overlap).slopes
+    slopes = posterior_of_selection(rate, normals, overlap).slopes
     for token in range(3):
         sides = []
         for sign in (1, -1):
             moved = normals.copy()
             moved[token] += sign * h / np.sqrt(overlap)
-            sides.append(seen_of_selection(rate, moved, overlap).log_weight)
+            sides.append(posterior_of_selection(rate, moved, overlap).log_weight)
         for l in range(3):
             numeric = (sides[0][l] - sides[1][l]) / (2 * h)
             np.testing.assert_allclose(slopes[l][token], numeric, atol=3e-3, rtol=3e-3)
@@ -56,7 +56,7 @@ def test_slopes_of_the_channel_by_differences(rate):
 
 def test_the_positions_of_the_largest_of_three():
     """At nu = infinity and q -> 0 nothing is seen: every position has probability 1/3."""
-    seen = seen_of_selection(np.inf, normal_points(16, 3, 3), 1e-10)
+    seen = posterior_of_selection(np.inf, normal_points(16, 3, 3), 1e-10)
     np.testing.assert_allclose(np.exp(seen.log_weight), 1 / 3, rtol=1e-4)
 
 

@@ -26,7 +26,7 @@ SECONDS = 120.0
 """More than any of these takes: rules end where two agree."""
 
 
-def enumerated(size: int, prior: list[float], strength: float, support: dict[float, float], step: float) -> float:
+def by_enumeration(size: int, prior: list[float], strength: float, support: dict[float, float], step: float) -> float:
     """sum_l E p_l (1 - p_l)/s^2 from the definition: a trapezoid rule over four keys, with the weight of every subset."""
     theta, share = np.array(list(support)), np.array(list(support.values()))
     root = np.sqrt(strength)
@@ -72,9 +72,9 @@ def test_every_subset_enumerated(size: int, prior: list[float], support: dict[fl
     weights = None if len(set(prior)) == 1 else prior
     found = compressed_means(Setting.of(task(4, 2, location=f"subset({size})", prior=weights, signal=signal)), SECONDS)
     assert found is not None
-    known = enumerated(size, prior, 2.0, support, 0.37)
-    assert found.part().error < 1e-9 * known
-    assert found.part().value == pytest.approx(known, rel=1e-10, abs=0)
+    known = by_enumeration(size, prior, 2.0, support, 0.37)
+    assert found.estimate().error < 1e-9 * known
+    assert found.estimate().value == pytest.approx(known, rel=1e-10, abs=0)
 
 
 @pytest.mark.parametrize(("length", "strength", "signal"), [(6, 3, "1:1"), (5, 9, "1:1"), (20, 2, SIGNS)])
@@ -83,7 +83,7 @@ def test_pairs_agree_with_their_series(length: int, strength: int, signal: str) 
     found, known = compressed_means(setting, SECONDS), pairs_means(setting)
     assert found is not None
     assert known is not None
-    part, exact = found.part(), known.part()
+    part, exact = found.estimate(), known.estimate()
     assert abs(part.value - exact.value) <= part.error + exact.error
     assert part.error < 1e-7 * exact.value
 
@@ -104,9 +104,9 @@ def test_samples_agree(law: dict[str, Any]) -> None:
     assert found.kind is Kind.ESTIMATED
     assert "compressed" in found.method
     left = posterior(setting)
-    drawn = sampled(setting, lambda keys, mass: np.array([mass @ left(keys)[1]]), 512).part()
-    assert abs(found.part().value - drawn.value) < 4.5 * drawn.error
-    assert found.part().error < 1e-6 * drawn.value
+    drawn = sampled(setting, lambda keys, mass: np.array([mass @ left(keys)[1]]), 512).estimate()
+    assert abs(found.estimate().value - drawn.value) < 4.5 * drawn.error
+    assert found.estimate().error < 1e-6 * drawn.value
 
 
 @pytest.mark.parametrize(("length", "size", "strength"), [(6, 3, 30), (8, 4, 30)])
@@ -116,7 +116,7 @@ def test_a_strong_signal_has_more_digits_than_samples(length: int, size: int, st
     found, drawn = bayes_means(setting), subset_means(setting, 2.0)
     assert drawn is not None
     assert "compressed" in found.method
-    part, known = found.part(), drawn.part()
+    part, known = found.estimate(), drawn.estimate()
     assert part.error < 1e-3 * part.value
     assert part.error < known.error
     assert abs(part.value - known.value) < part.error + 4.5 * known.error
@@ -155,4 +155,4 @@ def test_many_tokens_of_a_kind_are_tried_from_a_pool() -> None:
     found = _Groups(Coins.of(setting, FINE), 48, np.random.default_rng(1)).risk()
     known = pairs_means(setting)
     assert known is not None
-    assert found == pytest.approx(known.part().value, rel=1e-5)
+    assert found == pytest.approx(known.estimate().value, rel=1e-5)

@@ -20,7 +20,7 @@ from symslr.evaluation.finite_sample.fields import (
 )
 from symslr.evaluation.finite_sample.fixed_point import SaddleMap, solve
 from symslr.evaluation.finite_sample.problem import INFORMED, UNINFORMED, ReplicaState, Training, numeric_problem, start
-from symslr.evaluation.finite_sample.proximal import Samples, SampleTerms, dual_residual, minimise, newton
+from symslr.evaluation.finite_sample.proximal import ProximalTerms, Samples, dual_residual, minimise, newton
 from symslr.evaluation.sampling.points import normal_points
 from symslr.evaluation.sampling.sequences import weight_values
 from symslr.model.attention import Attention
@@ -57,7 +57,7 @@ def _values(rng, length, count):
 @pytest.mark.parametrize("widths", [(1.0, 0.5), (20.0, 5.0)])
 def test_no_random_start_finds_a_better_proximal_minimum(attention, length, widths):
     """8 random starts a sample inside the ball where a better minimum could lie: none was better by 1e-9."""
-    terms, samples = SampleTerms(ProximalProblem(attention)), _samples(length, 512, *widths)
+    terms, samples = ProximalTerms(ProximalProblem(attention)), _samples(length, 512, *widths)
     _, best = minimise(terms, samples)
     rng = np.random.default_rng(8)
     for _ in range(8):
@@ -68,7 +68,7 @@ def test_no_random_start_finds_a_better_proximal_minimum(attention, length, widt
 
 def test_elementwise_erf_seldom_misses_its_global_minimum():
     """Element-wise kernels have up to 2^L basins; measured: 0.5 % of samples at V_k = 20, by 2e-4 in the mean."""
-    terms = SampleTerms(ProximalProblem(Attention(erf.kernel.subs(c, 0), None)))
+    terms = ProximalTerms(ProximalProblem(Attention(erf.kernel.subs(c, 0), None)))
     samples = _samples(3, 512, 20.0, 5.0)
     _, best = minimise(terms, samples)
     rng, missed = np.random.default_rng(9), np.zeros(512, dtype=bool)
@@ -80,7 +80,7 @@ def test_elementwise_erf_seldom_misses_its_global_minimum():
 
 def test_proximal_point_against_scipy_over_keys_and_values_together():
     """The problem before any reduction, 2 L variables, by BFGS from the reduced answer's neighbourhood."""
-    terms, samples = SampleTerms(ProximalProblem(softmax)), _samples(3, 6, 2.0, 1.0)
+    terms, samples = ProximalTerms(ProximalProblem(softmax)), _samples(3, 6, 2.0, 1.0)
     keys, best = minimise(terms, samples)
 
     def objective(both, column):
@@ -99,7 +99,7 @@ def test_proximal_point_against_scipy_over_keys_and_values_together():
 
 @pytest.mark.parametrize("widths", [(1.0, 0.5), (30.0, 8.0)])
 def test_linear_attention_by_its_dual_and_by_newton(widths):
-    terms, samples = SampleTerms(ProximalProblem(linear)), _samples(4, 512, *widths)
+    terms, samples = ProximalTerms(ProximalProblem(linear)), _samples(4, 512, *widths)
     keys, _ = minimise(terms, samples)
     u, w = 1 + samples.omega_chi, samples.omega_z
     uu, uw, ww = ((a * b).sum(axis=0) for a, b in ((u, u), (u, w), (w, w)))
@@ -175,7 +175,9 @@ def test_forces_that_do_not_know_the_noise_leave_every_mean_as_it_is():
         problem, gaps = numeric_problem(task, softmax, {"nu": 2} if task is SPIKED else {}), []
         for seed in range(12):
             (samples,) = SaddleMap(problem, 512, seed).sets
-            plain, quiet = (samples.means(start(INFORMED, 4.0), True, quieted)[:6] for quieted in (False, True))
+            plain, quiet = (
+                samples.means(start(INFORMED, 4.0), True, noise_subtracted)[:6] for noise_subtracted in (False, True)
+            )
             gaps.append(quiet - plain)
         moved = np.std(gaps, axis=0, ddof=1) > 1e-6
         assert moved.tolist() == [False, task is not SPIKED, False, False, True, True]

@@ -36,7 +36,7 @@ def test_fits_that_share_nothing_but_what_they_learnt_have_forces_of_their_own()
     (samples,) = saddle.sets
     state = type(state)(0.0, state.q_k, state.V_k, 0.0, state.q_v, state.V_v)
     apart = samples.parted(state, (2 * state.q_k * (1 - 1e-9), 0.0))
-    twice = 2 * samples.means(state, guarded=True)[0]
+    twice = 2 * samples.means(state, multistart=True)[0]
     assert apart[0] == pytest.approx(twice, rel=0.1)
 
 

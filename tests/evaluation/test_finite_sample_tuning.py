@@ -14,9 +14,16 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample import tuning
 from symslr.evaluation.finite_sample.fixed_point import SaddleMap
 from symslr.evaluation.finite_sample.problem import INFORMED, FitProblem, Training, numeric_problem, start
-from symslr.evaluation.finite_sample.tuning import COMPARED, HIGHEST, LOWEST, _wanted, minimise_within, tune
+from symslr.evaluation.finite_sample.tuning import (
+    COMPARED_SAMPLES,
+    HIGHEST_RIDGE,
+    LOWEST_RIDGE,
+    _samples_needed,
+    minimise_within,
+    tune,
+)
 
-BOX = np.log([[LOWEST, HIGHEST]] * 2)
+BOX = np.log([[LOWEST_RIDGE, HIGHEST_RIDGE]] * 2)
 
 
 def _found(risk: Callable[[np.ndarray], float]) -> tuple[np.ndarray, tuple[float | None, float | None]]:
@@ -79,7 +86,7 @@ def test_selection_of_the_largest_key_wants_a_key_ridge_far_below_the_first_box(
     monkeypatch.setattr(tuning, "LARGEST", 4096)
     problem = numeric_problem(MaxSLR(oo, length=3, noise=0), softmax, {})
     tuned, state = tune(problem, 20.0, seed=0)
-    assert searched == [2048, *[2048] * COMPARED, 4096]
+    assert searched == [2048, *[2048] * COMPARED_SAMPLES, 4096]
     assert tuned.r_k < 1e-4
     assert (tuned.limits, tuned.confined, tuned.remarks) == ((None, None), False, [])
     fresh = SaddleMap(problem, 2**14, 1)
@@ -105,7 +112,7 @@ def test_a_sample_whose_risk_scatters_is_enlarged() -> None:
     """Few points of softmax scatter by more than a per cent, and as many as it takes are asked for."""
     problem = numeric_problem(SpikedSLR(2, length=3, noise=0), softmax, {})
     state = start(INFORMED, 2.0)
-    counts = [_wanted(problem, Training(2.0, 0.2, 0.5), state, 0, count) for count in (128, 2048)]
+    counts = [_samples_needed(problem, Training(2.0, 0.2, 0.5), state, 0, count) for count in (128, 2048)]
     assert counts[0] > 128
     assert counts[1] == 2048
 

@@ -13,9 +13,9 @@ from sympy import Rational, exp
 from symslr import Attention, LocationTask
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import least_value, risk_value
-from symslr.evaluation.location.attend import Attend
+from symslr.evaluation.location.attention_function import AttentionFunction
 from symslr.evaluation.location.samples import attention
-from symslr.evaluation.location.samples.attention import LargestKeys, _drawn
+from symslr.evaluation.location.samples.attention import LargestKeys, _largest_keys
 from symslr.evaluation.location.setting import Setting
 from symslr.expression.value import Kind
 from symslr.model.location.attention import LocatedAttention, Selection
@@ -48,9 +48,9 @@ def test_all_keys_and_the_largest_ones_give_one_risk(monkeypatch: pytest.MonkeyP
     here = task(60, 9)
     for chosen, scale in ((ENTMAX, 1), (LocatedAttention(Selection("sparsemax")), Rational(3, 4))):
         every = risk_value(here, chosen, scale, seconds=0.3)
-        monkeypatch.setattr(attention, "LONG", 50)
+        monkeypatch.setattr(attention, "DRAWN_IN_FULL", 50)
         few = risk_value(here, chosen, scale, seconds=0.3)
-        monkeypatch.setattr(attention, "LONG", 256)
+        monkeypatch.setattr(attention, "DRAWN_IN_FULL", 256)
         assert "largest" in few.method
         assert "largest" not in every.method
         assert abs(float(every.value - few.value)) < 5 * float(every.error + few.error)
@@ -90,7 +90,7 @@ def test_a_scale_at_which_very_many_tokens_get_weight_is_refused_and_the_best_on
 def test_keys_are_drawn_as_the_largest_of_their_number() -> None:
     """The mean of the largest of n normals, by its density."""
     n = 10**5
-    first = np.concatenate([largest[:, :2] for _, largest, _ in _drawn(n, 8, 2**14, 1)])
+    first = np.concatenate([largest[:, :2] for _, largest, _ in _largest_keys(n, 8, 2**14, 1)])
     for rank, mean in enumerate(first.mean(axis=0)):
         exact = quad(
             lambda z, k=rank: (
@@ -105,7 +105,7 @@ def test_keys_are_drawn_as_the_largest_of_their_number() -> None:
 
 def test_who_can_be_had_by_the_largest_keys() -> None:
     def possible(chosen: LocatedAttention, **law: Any) -> bool:
-        return LargestKeys(Attend(chosen, Setting.of(task(1000, 2, **law))), 1.0).is_possible
+        return LargestKeys(AttentionFunction(chosen, Setting.of(task(1000, 2, **law))), 1.0).is_possible
 
     assert possible(ENTMAX)
     assert not possible(ENTMAX, prior=1 / l)

@@ -14,7 +14,7 @@ from symslr import LocationTask, SpikedSLR, bayes_risk, evaluate, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.chains.bayes import chain_means
-from symslr.evaluation.location.means import Part
+from symslr.evaluation.location.means import Estimate
 from symslr.evaluation.location.posterior import configurations, posterior
 from symslr.evaluation.location.samples.points import quadrature, refined, sampled
 from symslr.evaluation.location.setting import Setting
@@ -98,7 +98,7 @@ def test_many_kinds_of_positions_are_one_table() -> None:
     for law in (task(12, prior=1 / l, signal=SIGNS), task(8, prior=3 ** (-l))):
         formula = bayes_integral(law)
         assert formula is not None
-        part = bayes_means(Setting.of(law)).part()
+        part = bayes_means(Setting.of(law)).estimate()
         assert abs(float(part.value) - float(evaluate(formula, {}))) < 1e-12
         assert part.error < 1e-12
     # a prior that all but ignores positions
@@ -114,7 +114,7 @@ def by_samples(law: LocationTask) -> Value:
     left = posterior(setting)
     sample = partial(sampled, setting, lambda keys, mass: np.array([mass @ left(keys)[1]]))
     means = refined(sample, lambda row: float(row[0]), 1e-3, 3.0)
-    part = means.part()
+    part = means.estimate()
     from mpmath import mpf
 
     return Value(mpf(part.value), mpf(part.error), Kind.STATISTICAL, 3, means.method)
@@ -150,10 +150,10 @@ def test_a_chain_is_walked_and_doubled_alike(monkeypatch: pytest.MonkeyPatch) ->
     doubled = chain_means(law)
     assert walked is not None
     assert doubled is not None
-    assert walked.part().value == pytest.approx(doubled.part().value, rel=1e-12)
+    assert walked.estimate().value == pytest.approx(doubled.estimate().value, rel=1e-12)
     independent = chain_means(Setting.of(task(13)))
     assert independent is not None
-    assert independent.part().value == pytest.approx(float(bayes_value(task(13))), rel=1e-11)
+    assert independent.estimate().value == pytest.approx(float(bayes_value(task(13))), rel=1e-11)
 
 
 def test_a_quadrature_and_samples_know_their_error() -> None:
@@ -165,11 +165,11 @@ def test_a_quadrature_and_samples_know_their_error() -> None:
 
     by_rules = quadrature(law, integrand, 60.0)
     assert by_rules is not None
-    part = by_rules.part()
+    part = by_rules.estimate()
     assert abs(part.value - brute_bayes(law_called("chains of both"))) < 1e-8
     assert 0 < part.error < 1e-6
     means = refined(partial(sampled, law, integrand), lambda row: float(row[0]), 1e-3, 2.0)
-    found = means.part()
+    found = means.estimate()
     assert found.kind is Kind.STATISTICAL
     assert abs(found.value - part.value) < 4.5 * found.error
     assert found.error < 1e-3 * part.value
@@ -226,12 +226,12 @@ def test_rare_errors_are_no_samples_business() -> None:
         bayes_value(task(5, 100, key_covariance=CHAIN), seconds=0.2)
 
 
-def by_all_keys(setting: Setting) -> Part:
+def by_all_keys(setting: Setting) -> Estimate:
     """The Bayes risk by a rule over all keys, under every hidden configuration or, where all are alike, under one."""
     left = posterior(setting)
     found = quadrature(setting, lambda keys, mass: np.array([mass @ left(keys)[1]]), 60.0)
     assert found is not None
-    return found.part()
+    return found.estimate()
 
 
 def test_two_of_many_by_integrals_below_the_largest_weight() -> None:
@@ -255,10 +255,10 @@ def test_two_of_many_by_integrals_below_the_largest_weight() -> None:
         agree(samples, found.value)
 
 
-def by_pairs(law: LocationTask) -> Part:
+def by_pairs(law: LocationTask) -> Estimate:
     found = pairs_means(Setting.of(law))
     assert found is not None
-    return found.part()
+    return found.estimate()
 
 
 def test_masses_below_float64_are_not_drawn() -> None:
@@ -286,7 +286,7 @@ def test_keys_of_any_covariance_agree_with_samples_of_the_definition() -> None:
         lambda row: float(row[0]),
         1e-3,
         1.0,
-    ).part()
+    ).estimate()
     place, rng, count = np.arange(45), np.random.default_rng(7), 40_000
     covariance = 1 / (1 + np.abs(place[:, None] - place))
     inverse, hidden = np.linalg.inv(covariance), rng.integers(0, 45, count)

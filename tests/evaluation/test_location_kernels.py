@@ -18,7 +18,7 @@ from sympy import Abs, Expr, Heaviside, Integer, Max, Rational, erf, exp, log, s
 from symslr import Attention, LocationTask, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import least_value, risk_value
-from symslr.evaluation.location.attend import Place
+from symslr.evaluation.location.attention_function import ParameterValues
 from symslr.evaluation.location.means import Means
 from symslr.evaluation.location.moments import Risk
 from symslr.evaluation.location.tables import attention as tabled
@@ -131,8 +131,8 @@ def test_nothing_normalises(name: str, law: dict[str, Any]) -> None:
 
 
 def test_rules_that_have_not_come_to_rest_claim_more_than_their_difference() -> None:
-    means = Means(np.array([[1.0], [1.01]]), Kind.ESTIMATED, "two rules", unsettled=10.0)
-    assert means.part().error == pytest.approx(0.1, rel=1e-9)
+    means = Means(np.array([[1.0], [1.01]]), Kind.ESTIMATED, "two rules", inflation=10.0)
+    assert means.estimate().error == pytest.approx(0.1, rel=1e-9)
 
 
 def test_a_kernel_that_needs_too_many_panels_is_refused() -> None:
@@ -182,7 +182,7 @@ def test_a_head_sees_keys_along_one_direction(monkeypatch: pytest.MonkeyPatch, n
     law = LocationTask(strength=2, signal="(1,0):1/2,(0,1):1/2", length=2, noise=0)
     risks = Risk.of(LocatedAttention(Attention(kernel)), law, 10)
     scales = np.array([[0.7, -0.3]])
-    found = risks.value(Place(scales, np.zeros(1), 0.0, ()))
+    found = risks.value(ParameterValues(scales, np.zeros(1), 0.0, ()))
     assert abs(found.value - two_directions(log_kernel, scales[0], 2.0)) < found.error + 1e-10
 
 
@@ -316,7 +316,7 @@ def test_two_heads_that_share_a_normaliser_see_both_directions() -> None:
     """Beside the definition on a grid over all keys."""
     law = task(2, 2, signal=VECTORS)
     scales, weights = np.array([[1.1, -0.3], [0.2, 0.9]]), np.array([0.0, 0.4])
-    found = Risk.of(LocatedAttention(softmax, heads=2), law, 10).value(Place(scales, weights, 0.0, ()))
+    found = Risk.of(LocatedAttention(softmax, heads=2), law, 10).value(ParameterValues(scales, weights, 0.0, ()))
 
     def attend(keys: np.ndarray) -> np.ndarray:
         parts = np.exp(keys @ scales.T + weights).sum(axis=2)

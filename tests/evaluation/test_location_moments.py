@@ -11,11 +11,17 @@ from sympy import Abs, Heaviside, Rational, exp, log, sign
 from symslr import Attention, LocationTask, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
-from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.chains.attention import row_along
-from symslr.evaluation.location.means import residual
-from symslr.evaluation.location.moments import ByRules, route
-from symslr.evaluation.location.posterior import configurations, enumerated, given_all, posterior, sized
+from symslr.evaluation.location.attention_function import AttentionFunction, ParameterValues
+from symslr.evaluation.location.chains.attention import moments_along_chain
+from symslr.evaluation.location.means import least_squares_residual
+from symslr.evaluation.location.moments import QuadratureMoments, route
+from symslr.evaluation.location.posterior import (
+    by_common_part,
+    by_enumeration,
+    configurations,
+    from_inclusion,
+    posterior,
+)
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.rules import FINE, Rule
 from symslr.expression.value import Kind
@@ -37,11 +43,11 @@ def task(length: Any, strength: object = 4, **law: Any) -> LocationTask:
 
 
 def row(law: LocationTask, attention: LocatedAttention, scale: float) -> np.ndarray:
-    return route(Attend(attention, Setting.of(law)), 1.0).means(at(scale)).rows[0]
+    return route(AttentionFunction(attention, Setting.of(law)), 1.0).means(at(scale)).rows[0]
 
 
-def at(scale: float) -> Place:
-    return Place(np.array([[scale]]), np.zeros(1), 0.0, ())
+def at(scale: float) -> ParameterValues:
+    return ParameterValues(np.array([[scale]]), np.zeros(1), 0.0, ())
 
 
 def drawn(law: LocationTask, attend: Any, count: int, seed: int) -> tuple[float, float]:
@@ -123,7 +129,7 @@ def test_risks_agree_with_draws_of_the_definition(name: str) -> None:
 
 def test_a_chain_is_walked_and_doubled_alike_for_attentions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A prior of equal weights is walked; none is doubled beyond the length up to which walks are quicker."""
-    monkeypatch.setattr("symslr.evaluation.location.chains.attention.WALKED", 1)
+    monkeypatch.setattr("symslr.evaluation.location.chains.attention.MOST_WALKED", 1)
     for values in (None, CHAIN, EQUAL):
         law = {"key_covariance": CHAIN, "value_covariance": values, "location": "subset(2)"}
         doubled = row(task(9, **law), LocatedAttention(SOFTMAX1), 1.5)
@@ -143,18 +149,20 @@ def test_a_second_head_looks_far_away_from_the_first(rho: Rational, length: int,
 def test_a_chain_without_correlation_is_a_table() -> None:
     """The transfer operator among independent keys against tables of one token, at a length where neither sums over tokens."""
     for law in (task(2000, 16), task(300, 8, location="subset(2)"), task(300, 8, location="independent(1/50)")):
-        attend = Attend(LocatedAttention(SOFTMAX1), Setting.of(law))
+        attend = AttentionFunction(LocatedAttention(SOFTMAX1), Setting.of(law))
         tabled = route(attend, 1.0)
-        assert isinstance(tabled, ByRules)
+        assert isinstance(tabled, QuadratureMoments)
         assert "tables" in tabled.method
-        assert row_along(attend, at(2.5), FINE) == pytest.approx(tabled.means(at(2.5)).rows[0], rel=1e-11)
+        assert moments_along_chain(attend, at(2.5), FINE) == pytest.approx(tabled.means(at(2.5)).rows[0], rel=1e-11)
 
 
 def test_a_kernel_of_two_sizes_is_summed_beyond_the_gap_between_them() -> None:
     """Regression: the sum over log u ended where 1 no longer counts and 1e-30 not yet, and 0.4698 was 0.5936 +- 0.28."""
     setting = Setting.of(task(2, Rational(1, 4), key_covariance=CHAIN, prior=[1, 2]))
     kernels = [Attention(Rational(1, 10**power) + Heaviside(x, 0), name="step") for power in (9, 30)]
-    near, far = (row_along(Attend(LocatedAttention(kernel), setting), at(1.0), FINE) for kernel in kernels)
+    near, far = (
+        moments_along_chain(AttentionFunction(LocatedAttention(kernel), setting), at(1.0), FINE) for kernel in kernels
+    )
     assert near == pytest.approx(far, rel=1e-8)
 
 
@@ -163,8 +171,8 @@ def test_long_chains_keep_their_digits() -> None:
     law = task(10_000, 20, key_covariance=CHAIN)
     value = risk_value(law, softmax, 4)
     assert value.digits >= 10
-    attend = Attend(LocatedAttention(softmax), Setting.of(law))
-    third = residual(row_along(attend, at(4.0), Rule(0.86, 0.82, 1e-18, FINE.panels)))
+    attend = AttentionFunction(LocatedAttention(softmax), Setting.of(law))
+    third = least_squares_residual(moments_along_chain(attend, at(4.0), Rule(0.86, 0.82, 1e-18, FINE.panels)))
     assert abs(third - float(value)) < float(value.error) + 1e-12
 
 
@@ -213,8 +221,8 @@ def test_tokens_of_one_correlation_are_independent_given_what_they_share(law: di
     """The mean over the shared part against all configurations, one after the other."""
     setting = Setting.of(task(6, 9, key_covariance=2 * Rational(2, 3) ** sign(Abs(i - j)), **law))
     keys = 3 * np.random.default_rng(1).standard_normal((40, 6, 1))
-    shared = sized(setting, *given_all(setting, keys))
-    expected = enumerated(setting, configurations(setting), keys)
+    shared = from_inclusion(setting, *by_common_part(setting, keys))
+    expected = by_enumeration(setting, configurations(setting), keys)
     assert shared[0] == pytest.approx(expected[0], abs=1e-13)
     assert shared[1] == pytest.approx(expected[1], abs=1e-13)
 

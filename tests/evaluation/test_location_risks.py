@@ -13,7 +13,7 @@ from sympy import Abs, Expr, Max, Rational, cos, exp, gamma, log, sin, sqrt
 from symslr import Attention, LocationTask, SpikedSLR, evaluate, minimal_risk, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
-from symslr.evaluation.location.minima.search import _along_line
+from symslr.evaluation.location.minima.search import _least_scale
 from symslr.model.location import Independent
 from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Covariance
@@ -341,7 +341,7 @@ def test_the_deepest_valley_may_lie_between_points_of_a_grid() -> None:
     def depth(scale: float) -> float:
         return float(1 - 0.5 * np.exp(-((scale - 1.2) ** 2)) - 0.51 * np.exp(-4 * (scale + 1.4) ** 2))
 
-    assert _along_line(depth, 1e-7) == pytest.approx(-1.4, abs=1e-2)
+    assert _least_scale(depth, 1e-7) == pytest.approx(-1.4, abs=1e-2)
 
 
 def test_a_least_risk_that_no_scale_attains_says_how_far_it_may_fall() -> None:

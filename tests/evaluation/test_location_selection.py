@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from symslr.evaluation.location import least_value, risk_value
-from symslr.evaluation.location.attend import Attend, Place
+from symslr.evaluation.location.attention_function import AttentionFunction, ParameterValues
 from symslr.evaluation.location.samples.points import sampled
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.rules import COARSE, FINE
@@ -27,14 +27,14 @@ SELECTIONS = (
 SCALES = (0.1, 0.6, -1.3, 20.0)
 
 
-def attend(selection: Selection, length: int, signal: str = "1:1") -> Attend:
-    return Attend.of(
+def attend(selection: Selection, length: int, signal: str = "1:1") -> AttentionFunction:
+    return AttentionFunction.of(
         LocatedAttention(selection), Setting.of(LocationTask(2, length=length, noise=0, signal=signal).at({}))
     )
 
 
-def at(scale: float) -> Place:
-    return Place(np.array([[scale]]), np.zeros(1), 0.0, ())
+def at(scale: float) -> ParameterValues:
+    return ParameterValues(np.array([[scale]]), np.zeros(1), 0.0, ())
 
 
 @pytest.mark.parametrize("scale", SCALES)

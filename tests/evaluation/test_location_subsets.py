@@ -16,8 +16,8 @@ from symslr.evaluation.location.bayes import bayes_means
 from symslr.evaluation.location.samples.points import quadrature, sampled
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.subsets.coins import Coins
-from symslr.evaluation.location.subsets.controls import Controlled, Controls, subset_means
-from symslr.evaluation.location.subsets.pairs import _power, pairs_means
+from symslr.evaluation.location.subsets.controls import ControlledRisk, Controls, subset_means
+from symslr.evaluation.location.subsets.pairs import _series_power, pairs_means
 from symslr.evaluation.location.tables.rules import FINE
 from symslr.expression.value import Kind
 from tests.evaluation.laws_of_location import SIGNS, VECTORS, task
@@ -30,7 +30,7 @@ def test_means_of_counts_and_of_their_products_are_those_of_coins(signal: str) -
     controls = Controls.of(Coins.of(others, FINE), np.array([-1.0, 0.5, 2.0]), 3)
 
     def integrand(keys: Any, mass: Any) -> Any:
-        found = controls.read(others.log_weights(keys))[1]
+        found = controls.values(others.log_weights(keys))[1]
         return np.concatenate([mass @ found, ((found * mass[:, None]).T @ found).ravel()])
 
     means = quadrature(others, integrand, 60.0)
@@ -61,13 +61,13 @@ def test_the_chance_of_a_coin_keeps_its_digits_where_likely_tokens_have_long_odd
 def test_one_token_left_out_carries_the_risk() -> None:
     """(L - s)/s^2 E F(rho) by a rule over the others beside the variance of the read-out by a rule over all."""
     setting = Setting.of(task(4, 2, location="subset(3)"))
-    left = Controlled.of(setting)
-    without = Controlled(left.others, left.factor, left.chance, left.controls, left.axes, 0 * left.shares)
+    left = ControlledRisk.of(setting)
+    without = ControlledRisk(left.others, left.factor, left.chance, left.controls, left.axes, 0 * left.shares)
     known = float(bayes_value(task(4, 2, location="subset(3)")))
     for one in (without, left):
         means = quadrature(one.others, lambda keys, mass, one=one: np.array([mass @ one.risk(keys)]), 60.0)
         assert means is not None
-        assert means.part().value == pytest.approx(known, rel=1e-7)
+        assert means.estimate().value == pytest.approx(known, rel=1e-7)
 
 
 @pytest.mark.parametrize(("length", "strength"), [(6, 3), (40, 6)])
@@ -76,7 +76,7 @@ def test_pairs_agree_with_their_series(length: int, strength: int) -> None:
     found, known = subset_means(setting, 1.0), pairs_means(setting)
     assert found is not None
     assert known is not None
-    part, exact = found.part(), known.part()
+    part, exact = found.estimate(), known.estimate()
     assert abs(part.value - exact.value) < 4.5 * part.error
     assert part.error < 1e-4 * exact.value
 
@@ -85,10 +85,10 @@ def test_pairs_agree_with_their_series(length: int, strength: int) -> None:
 def test_control_variates_leave_little(law: dict[str, Any]) -> None:
     """The scatter of single sequences with and without them, on the same points."""
     setting = Setting.of(task(12, 3, location="subset(3)", **law))
-    left = Controlled.of(setting)
-    without = Controlled(left.others, left.factor, left.chance, left.controls, left.axes, 0 * left.shares)
+    left = ControlledRisk.of(setting)
+    without = ControlledRisk(left.others, left.factor, left.chance, left.controls, left.axes, 0 * left.shares)
     means = [
-        sampled(left.others, lambda keys, mass, one=one: np.array([mass @ one.risk(keys)]), 64).part()
+        sampled(left.others, lambda keys, mass, one=one: np.array([mass @ one.risk(keys)]), 64).estimate()
         for one in (left, without)
     ]
     assert abs(means[0].value - means[1].value) < 4.5 * means[1].error
@@ -105,7 +105,7 @@ def test_a_signal_so_strong_that_few_sequences_carry_the_risk_is_refused_in_one_
 def test_log_rho_keeps_its_digits_where_all_but_certain_tokens_fall() -> None:
     """log e_{s-1}/e_s beside the subsets enumerated."""
     logs = np.array([[40.0, 41.0, 42.5, -38.0, -40.0], [55.0, 60.0, 50.0, 2.0, -60.0]])
-    found = Controls(np.zeros(1), np.array([3]), 3, None, None).read(logs)[0]
+    found = Controls(np.zeros(1), np.array([3]), 3, None, None).values(logs)[0]
     sums = [[logsumexp([sum(one) for one in combinations(row, size)]) for size in (2, 3)] for row in logs.tolist()]
     np.testing.assert_allclose(found, [less - all_of for less, all_of in sums], rtol=1e-13)
 
@@ -123,7 +123,7 @@ def test_other_laws_have_other_routes() -> None:
 def test_two_of_a_hundred_agree_with_samples_of_the_definition() -> None:
     found = pairs_means(Setting.of(task(100, 4, location="subset(2)")))
     assert found is not None
-    part = found.part()
+    part = found.estimate()
     rng, count = np.random.default_rng(3), 20_000
     hidden = np.argsort(rng.random((count, 100)), axis=1)[:, :2]
     keys = rng.standard_normal((count, 100))
@@ -142,5 +142,5 @@ def test_a_power_of_a_series_is_the_product_written_out(exponent: int) -> None:
     known = [Fraction(1), *[Fraction(0)] * 5]
     for _ in range(exponent):
         known = [sum((known[k] * series[m - k] for k in range(m + 1)), Fraction(0)) for m in range(6)]
-    found = _power(np.array(series, dtype=float), exponent)
+    found = _series_power(np.array(series, dtype=float), exponent)
     np.testing.assert_allclose(found, np.array(known, dtype=float), rtol=1e-14)

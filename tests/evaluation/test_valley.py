@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symslr.evaluation.location.minima.extent import averaged, valley
+from symslr.evaluation.location.minima.extent import minimum_region, newton_on_average
 
 ERROR = 1e-14
 
 
 def found(function: Callable[[Any], float], place: list[float]) -> Any:
-    return valley(function, lambda at: (function(at), ERROR), lambda at: at, np.array(place), 1e-4)
+    return minimum_region(function, lambda at: (function(at), ERROR), lambda at: at, np.array(place), 1e-4)
 
 
 @pytest.mark.parametrize("curvature", [1.0, 1e-3, 1e-6, 1e-9])
@@ -43,7 +43,7 @@ def test_a_valley_that_bends_is_followed() -> None:
 def test_the_search_may_be_off() -> None:
     """The risk that was searched has its least place at 14, the true one at 10."""
     true = lambda at: 1e-15 * float((at[0] - 10) ** 2) * 10  # noqa: E731
-    box = valley(
+    box = minimum_region(
         lambda at: 1e-13 * float((at[0] - 14) ** 2), lambda at: (true(at), 1e-15), lambda at: at, np.array([14.0]), 1e-4
     )
     assert box.place[0] - box.extents[0, 0] <= 10 <= box.place[0] + box.extents[1, 0]
@@ -69,7 +69,7 @@ def _on_other_points(count: int, scatter: float, kink: float) -> list[Callable[[
 
 @pytest.mark.parametrize("scatter", [1e-1, 1e-3, 1e-6])
 def test_the_place_of_risks_on_other_points_is_within_its_error(scatter: float) -> None:
-    place, off, fall = averaged(_on_other_points(16, scatter, 0.0), np.array([0.5, 0.7]))
+    place, off, fall = newton_on_average(_on_other_points(16, scatter, 0.0), np.array([0.5, 0.7]))
     away = place - [0.3, 1.0]
     assert np.all(np.abs(away) <= 1.5 * off)
     assert np.all(off < 2 * scatter)
@@ -83,14 +83,14 @@ def test_differences_of_a_smooth_risk_that_no_points_scatter_know_their_own_erro
     def risk(at: Any) -> float:
         return 0.1 + float((at[0] - 2) ** 2 * np.exp(cubic * (at[0] - 2)))
 
-    place, off, fall = averaged([risk] * 16, np.array([2.0 + 0.03 / cubic]))
+    place, off, fall = newton_on_average([risk] * 16, np.array([2.0 + 0.03 / cubic]))
     assert abs(place[0] - 2) <= off[0] < 1e-5
     assert (place[0] - 2) ** 2 <= fall + 1e-16
 
 
 def test_kinks_of_the_points_are_averaged() -> None:
     risks = _on_other_points(16, 1e-3, 0.1)
-    place, off, fall = averaged(risks, np.array([0.35, 1.1]))
+    place, off, fall = newton_on_average(risks, np.array([0.35, 1.1]))
     mean = lambda at: float(np.mean([risk(at) for risk in risks]))  # noqa: E731
     grid = [mean(place + np.array([x, y])) for x in np.linspace(-0.02, 0.02, 21) for y in np.linspace(-0.02, 0.02, 21)]
     assert mean(place) - min(grid) <= fall
@@ -98,6 +98,6 @@ def test_kinks_of_the_points_are_averaged() -> None:
 
 
 def test_a_mean_without_a_bend_has_no_place() -> None:
-    _, off, fall = averaged([lambda at: 1.0, lambda at: 1.0], np.array([0.5]))
+    _, off, fall = newton_on_average([lambda at: 1.0, lambda at: 1.0], np.array([0.5]))
     assert np.all(np.isinf(off))
     assert np.isinf(fall)

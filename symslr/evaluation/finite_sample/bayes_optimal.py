@@ -1,6 +1,6 @@
-"""Bayes-optimal risk at finite alpha by state evolution, from both starts; the free entropy decides between them.
+"""The Bayes-optimal risk at finite alpha by state evolution from two starts; the free entropy chooses between their fixed points.
 
-And where its curve jumps: the interval of alpha in which the two starts end at two fixed points.
+Also the hard phase: the interval of alpha in which the two starts lead to different fixed points.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from sympy import Symbol
 
 from symslr.evaluation.finite_sample.fields import Array
-from symslr.evaluation.finite_sample.posterior_channel import Seen, position_channel
-from symslr.evaluation.finite_sample.problem import INFORMED, UNINFORMED, FitProblem, Share, numeric_problem
+from symslr.evaluation.finite_sample.posterior_channel import PositionPosterior, position_channel
+from symslr.evaluation.finite_sample.problem import INFORMED, UNINFORMED, FitProblem, LengthComponent, numeric_problem
 from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.evaluation.sampling.points import normal_points, sub_seed
@@ -32,22 +32,22 @@ from symslr.theory.finite_sample_energy import ALPHA, KEY, VALUE
 COUNT = 4096
 """Samples in a randomisation unless asked otherwise."""
 TOLERANCE = 1e-6
-"""Largest move of a log-odds of an overlap in one step at a fixed point."""
+"""A fixed point is reached where no log q/(1-q) moves by more in one step."""
 MOST_STEPS = 1000
-"""Of state evolution, which is slow beside a spinodal."""
+"""Most steps of state evolution, which is slow close to a spinodal."""
 LEAST_NOISE = 1e-4
-"""Delta below which the noise is taken to be this: at Delta = 0 exactly, q_v = 1 has infinite free entropy. What the
-fixed point moves by at twice its square is then part of every error."""
+"""Smaller Delta are replaced by this: at Delta = 0 exactly q_v = 1 has infinite free entropy. The change of a number when this
+noise variance is doubled is then added to its error."""
 MOST = 700.0
 """Largest |log q/(1-q)|: beyond it exp leaves the range of float64, and q is 0 or 1."""
 
 
 @dataclass(frozen=True)
 class Overlaps:
-    """A fixed point of state evolution on one randomisation.
+    """A fixed point of state evolution on one randomisation of the samples.
 
     Attributes:
-        logits: log q/(1-q) of both, which tells q_v from 1 where v* is known almost exactly.
+        logits: log q/(1-q) of q_k and q_v: accurate also where q_v is close to 1.
         q_k, q_v: overlaps of the posterior mean with the truth, in [0, 1].
         risk: E (y - f)^2 of the Bayes predictor on a new sample.
         free_entropy: per dimension, up to a constant common to all fixed points.
@@ -68,11 +68,12 @@ class BayesOptimal:
 
     Attributes:
         risk, q_k, q_v: at the branch of largest free entropy.
-        branch: which start leads there.
-        hard: whether the uninformed start ends elsewhere: then no polynomial-time algorithm is known that gets there.
-        uninformed_risk: risk on the branch that message passing follows from an uninformed start.
-        free_entropy_gap: informed minus uninformed free entropy; 0 where both starts agree.
-        change: worst move of a coordinate under one more step.
+        branch: the start that leads there, "informed" or "uninformed".
+        hard: whether the uninformed start leads to another fixed point: then no polynomial-time algorithm is known that attains
+            ``risk``.
+        uninformed_risk: the risk on the branch of the uninformed start, which message passing attains.
+        free_entropy_gap: free entropy of the informed minus that of the uninformed fixed point; 0 where they coincide.
+        change: largest change of log q/(1-q) under one more step, over all randomisations.
     """
 
     risk: Value
@@ -87,7 +88,7 @@ class BayesOptimal:
 
 @cache
 def _equations() -> tuple[Any, Any]:
-    """(alpha, E sum f^2) -> qhat, and (q_k, q_v) -> prior part of the free entropy, from the generated formulas."""
+    """(alpha, E sum f^2) -> qhat, and (q_k, q_v) -> prior part of the free entropy, compiled from the derived formulas."""
     mean = Symbol("f2", real=True)
     qhat = force_chain("k").result.xreplace({squared_force("k"): mean})
     prior = prior_at_stationary_point().subs(OVERLAP, KEY.q) + prior_at_stationary_point().subs(OVERLAP, VALUE.q)
@@ -97,17 +98,18 @@ def _equations() -> tuple[Any, Any]:
 class _Sequences:
     """Random samples of one length, and their posteriors at given overlaps."""
 
-    def __init__(self, share: Share, noise: float, count: int, seed: int) -> None:
+    def __init__(self, share: LengthComponent, noise: float, count: int, seed: int) -> None:
         keys = share.length
         normals = normal_points(count, 2 * keys + 1, seed)
         self.noise, self.probability = noise, share.probability
         self.channel = position_channel(share.law, normals[:keys])
         self.values, self.label = normals[keys:-1], normals[-1]
 
-    def posteriors(self, seen: Seen, logit: float) -> Iterator[tuple[Array, Array, Array, Array]]:
-        """The posterior of the position given the label too, for every true position that can be.
+    def posteriors(self, seen: PositionPosterior, logit: float) -> Iterator[tuple[Array, Array, Array, Array]]:
+        """The posterior of the position given keys and label, for each true position in turn.
 
-        P(true position) of every sample, P(eps = l), (y - omega_z,l)/V and log Z.
+        Yields:
+            P(true position) (n,), P(eps = l | keys, label) (L, n), (y - omega_z,l)/V (L, n) and log Z (n,).
         """
         hidden = 1 / (1 + math.exp(logit))
         omega = math.sqrt(1 - hidden) * self.values
@@ -120,20 +122,20 @@ class _Sequences:
             total = mass.sum(axis=0)
             yield weight, mass / total, error / variance, top + np.log(total) - math.log(2 * math.pi * variance) / 2
 
-    def seen(self, logit: float) -> Seen:
-        """What the fields of the keys say at the overlap with this logit."""
+    def position_posterior(self, logit: float) -> PositionPosterior:
+        """The posterior of the position given the fields of the keys, at the overlap q_k = 1/(1 + e^-logit)."""
         return self.channel(1 / (1 + math.exp(-logit)))
 
     def squares(self, logits: Array) -> Array:
-        """E sum f^2 for keys and for values."""
-        seen, squares = self.seen(logits[0]), np.zeros(2)
+        """E sum_l f_l^2 for keys and for values, shape (2,)."""
+        seen, squares = self.position_posterior(logits[0]), np.zeros(2)
         for weight, p, push, _ in self.posteriors(seen, logits[1]):
             squares += [np.mean((force**2).sum(axis=0) * weight) for force in (seen.force(p), p * push)]
         return squares
 
     def agreement_and_log_z(self, logits: Array) -> Array:
-        """E sum_l p_l^2 on a new sample, whose label is not seen, and E log Z."""
-        seen = self.seen(logits[0])
+        """E sum_l p_l^2 on a new sample, given its keys only, and E log Z, shape (2,)."""
+        seen = self.position_posterior(logits[0])
         log_z = sum(np.mean(found * weight) for weight, _, _, found in self.posteriors(seen, float(logits[1])))
         mass = np.exp(seen.log_weight - seen.log_weight.max(axis=0))
         return np.array([np.mean((mass**2).sum(axis=0) / mass.sum(axis=0) ** 2), log_z])
@@ -144,19 +146,19 @@ class StateEvolution:
 
     def __init__(self, problem: FitProblem, count: int, seed: int, least_noise: float = LEAST_NOISE) -> None:
         self.noise = max(problem.noise, least_noise)
-        self.sets = [_Sequences(share, self.noise, count, own) for share, own in problem.scrambled(seed)]
+        self.sets = [_Sequences(share, self.noise, count, own) for share, own in problem.with_seeds(seed)]
 
     def step(self, logits: Array, alpha: float) -> Array:
         """One step of state evolution."""
         squares = sum((each.probability * each.squares(logits) for each in self.sets), np.zeros(2))
         with np.errstate(divide="ignore"):
             found = np.log([float(_equations()[0](alpha, square)[0]) for square in squares])
-        return np.clip(found, -MOST, MOST)  # keys say nothing at nu = 0: q_k = 0
+        return np.clip(found, -MOST, MOST)  # at nu = 0 keys carry no information: q_k = 0
 
     def solve(self, start: Array, alpha: float) -> Overlaps:
-        """The first fixed point met from ``start``: the map is monotone, so plain steps cannot leap over one.
+        """The first fixed point on the way from ``start``: the map is monotone, so plain steps cannot pass one.
 
-        Steps are stretched by their own geometric rate, at most ``STRETCH`` times, where the rate has settled.
+        Where steps shrink geometrically they are extrapolated, by at most ``STRETCH`` times.
         """
         point, before = start, np.zeros(2)
         for _ in range(MOST_STEPS):
@@ -173,7 +175,7 @@ class StateEvolution:
         return self.overlaps(point, alpha)
 
     def overlaps(self, logits: Array, alpha: float) -> Overlaps:
-        """Risk and free entropy at any overlaps, given as log q/(1-q)."""
+        """Risk and free entropy at given overlaps, as log q/(1-q)."""
         q_k, q_v = np.where(logits > -MOST, 1 / (1 + np.exp(-logits)), 0.0).tolist()
         prior = float(_equations()[1](q_k, min(q_v, 1 - 1e-15))[0])
         # Nishimori: E p_eps = E sum_l p_l^2.
@@ -187,16 +189,17 @@ class StateEvolution:
 def _evolutions(
     problem: FitProblem, count: int, seed: int, randomisations: int, least_noise: float = LEAST_NOISE
 ) -> list[StateEvolution]:
-    """One map on every randomisation."""
+    """The state evolution map of every randomisation."""
     return [StateEvolution(problem, count, sub_seed(seed, n, count), least_noise) for n in range(randomisations)]
 
 
 STRETCH, FARTHEST = 100.0, 0.5
-"""A step is stretched at most so many times, and then moves no coordinate farther than this."""
+"""A step is extrapolated by at most the first factor, and moves no coordinate by more than the second number."""
 ALIGNED, CAREFUL = 0.9, 0.7
-"""Cosine between two steps in a row from which they are taken as geometric, and the share of the way left that is then gone."""
+"""Least cosine between successive steps for which they count as geometric, and the share of the remaining way that is then
+taken."""
 DIFFERENT = 0.01
-"""Overlaps this far apart are those of two fixed points: of one they differ by the tolerance over one minus the rate."""
+"""Two fixed points are distinct where their overlaps differ by more; results for one fixed point differ by TOLERANCE/(1 - rate)."""
 STARTS = {INFORMED: np.array([6.0, 20.0]), UNINFORMED: np.array([-5.0, -5.0])}
 """log q/(1-q) of keys and values at the two starts."""
 
@@ -230,7 +233,7 @@ def bayes_optimal(
 
     @cache
     def noisier(branch: str) -> list[Overlaps]:
-        """The same branch at twice the least noise variance."""
+        """The fixed points of the same branch at twice the least noise variance."""
         own = _evolutions(problem, count, seed, RANDOMISATIONS, math.sqrt(2) * LEAST_NOISE)
         return [item.solve(point.logits, alpha) for item, point in zip(own, found[branch], strict=True)]
 
@@ -260,13 +263,13 @@ def differ(one: Overlaps, two: Overlaps) -> bool:
 
 @dataclass(frozen=True)
 class HardPhase:
-    """The coexistence of an informed and an uninformed fixed point.
+    """The range of alpha in which an informed and an uninformed fixed point coexist.
 
     Attributes:
-        appears: alpha at which the informed fixed point appears.
-        overtakes: alpha at which its free entropy overtakes: the Bayes-optimal risk jumps down here.
-        reached: alpha at which the uninformed one ends: message passing reaches the optimum from here on. Between
-            ``overtakes`` and ``reached`` the problem is hard.
+        appears: alpha at which the informed fixed point appears (spinodal).
+        overtakes: alpha at which its free entropy becomes the larger one: the Bayes-optimal risk jumps down here.
+        reached: alpha at which the uninformed fixed point disappears (spinodal): message passing attains the optimum from here on.
+            Between ``overtakes`` and ``reached`` the problem is hard.
     """
 
     appears: Value
@@ -288,11 +291,11 @@ def hard_phase(
 ) -> HardPhase | None:
     """The hard phase between two values of alpha; None where both starts agree on a scan with the first randomisation.
 
-    Every edge is found by bisection on each randomisation by itself.
+    Every edge is found by bisection, separately on each randomisation.
 
     Args:
-        scan: values of alpha at which the starts are compared first.
-        halvings: of a bracket between two of them.
+        scan: number of values of alpha, in geometric progression, at which the starts are compared first.
+        halvings: number of bisection steps between two of them.
 
     Raises:
         ValueError: as ``bayes_optimal``, where not 0 < low < high, and where an edge lies outside the range.
@@ -313,7 +316,7 @@ def hard_phase(
     first, last = apart.index(True), len(apart) - 1 - apart[::-1].index(True)
 
     def bisect(evolution: StateEvolution, holds: Callable[[float | None], bool], low: float, high: float) -> float:
-        """The alpha in (low, high] from which on the gap is such that ``holds``."""
+        """The alpha in (low, high] from which on ``holds`` of the free entropy gap is true."""
         for _ in range(halvings):
             middle = (low + high) / 2
             low, high = (low, middle) if holds(_gap(evolution, middle)) else (middle, high)
@@ -337,6 +340,6 @@ def hard_phase(
 
 
 def _gap(evolution: StateEvolution, alpha: float) -> float | None:
-    """Informed minus uninformed free entropy; None where both starts meet."""
+    """Informed minus uninformed free entropy; None where both starts lead to one fixed point."""
     one, two = (evolution.solve(STARTS[name], alpha) for name in (INFORMED, UNINFORMED))
     return one.free_entropy - two.free_entropy if differ(one, two) else None

@@ -1,9 +1,9 @@
 """Fields of the keys and of the values: samplers of (chi*, omega_chi) and labels, with the relevant token in the first row.
 
-Attention treats tokens alike, so the hidden position may be called the first. Each sampler holds fixed random points
-and turns order parameters into fields, so that a fixed point is a smooth function of its parameters. What the saddle
-point asks about the true keys h is only E[h | omega] and E[xi | omega]/sqrt(q - m^2); where these are known in closed
-form, as for a shifted Gaussian, h need not be drawn at all.
+Attention treats tokens alike, so the hidden position may be numbered first. Each sampler holds fixed random points and maps order
+parameters to fields, so that a fixed point is a smooth function of its parameters (common random numbers). Of the true keys h the
+saddle-point equations need only E[h | omega] and E[xi | omega]/sqrt(q - m^2). Where these are known in closed form, as for a
+shifted Gaussian, h is not drawn.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Fields:
-    """Fields of the tokens, shape (L, n), the relevant token first.
+    """Fields omega = m h + sqrt(q - m^2) xi of the tokens, shape (L, n), the relevant token first.
 
     Attributes:
         omega: the field.
-        hidden: E[h | omega, rest], the true projection as far as the field tells.
-        push: E[xi | omega, rest]/sqrt(q - m^2), the noise in the field.
-        quiet: the field without its noise, where ``push`` is drawn and independent of that; None elsewhere.
+        hidden: E[h | omega, rest], h the true projection; or h itself where it is drawn.
+        push: E[xi | omega, rest]/sqrt(q - m^2), the noise in the field; or xi/sqrt(q - m^2) where it is drawn.
+        noiseless: m h, where h and xi are drawn; None elsewhere.
     """
 
     omega: Array
     hidden: Array
     push: Array
-    quiet: Array | None = None
+    noiseless: Array | None = None
 
 
 @dataclass(frozen=True)
 class KeySampler:
-    """Fixed random points of the keys.
+    """Random keys from fixed random points.
 
     Attributes:
-        fields: those of keys of overlap m and squared length q >= m^2, from (m, q).
-        weights: the importance of each sample, of mean 1, or None where all weigh the same.
+        fields: (m, q) -> the fields of keys of overlap m and squared length q >= m^2.
+        weights: importance weights of the samples, of mean 1; None where all are equal.
     """
 
     fields: Callable[[float, float], Fields]
@@ -67,10 +67,10 @@ def shifted_fields(shift: float, normals: Array, m: float, q: float) -> Fields:
 
 
 def scored_fields(hidden: Array, score: Array, normals: Array, m: float, q: float) -> Fields:
-    """Gaussian keys under a smooth weight: h is drawn, and its noise integrated by parts.
+    """Gaussian keys under a smooth weight: h is drawn, and the noise xi integrated by parts (Stein's lemma).
 
     With the score s_l = d log g(eps, h)/dh_l, E[f xi]/sqrt(q - m^2) = E[f (omega - m s)/q] and
-    E[f h] = E[f (m omega + (q - m^2) s)/q]: the factor 1/sqrt(q - m^2) and its variance are gone.
+    E[f h] = E[f (m omega + (q - m^2) s)/q]: no factor 1/sqrt(q - m^2), which would scatter.
     """
     omega = m * hidden + np.sqrt(q - m * m) * normals
     return Fields(omega, (m * omega + (q - m * m) * score) / q, (omega - m * score) / q)
@@ -78,12 +78,12 @@ def scored_fields(hidden: Array, score: Array, normals: Array, m: float, q: floa
 
 def drawn_fields(hidden: Array, normals: Array, m: float, q: float) -> Fields:
     """h and xi are drawn: omega = m h + sqrt(q - m^2) xi."""
-    root, quiet = np.sqrt(q - m * m), m * hidden
-    return Fields(quiet + root * normals, hidden, normals / root, quiet)
+    root, noiseless = np.sqrt(q - m * m), m * hidden
+    return Fields(noiseless + root * normals, hidden, normals / root, noiseless)
 
 
 def key_dimensions(law: SequenceLaw, length: int) -> int:
-    """Normals per sample that ``key_sampler`` asks for."""
+    """Number of standard normals per sample that ``key_sampler`` needs."""
     if gaussian_shift(law) is not None:
         return length
     return 2 * length if law.relevant_factor is not None else 2 * length + 1
@@ -107,7 +107,7 @@ def key_sampler(law: SequenceLaw, length: int, normals: Array) -> KeySampler:
         score = np.vstack([_slope(relevant, keys[:1]), np.zeros_like(keys[1:])])
         return KeySampler(partial(scored_fields, keys, score, noise))
     chosen = (np.cumsum(posterior.T, axis=0)[:-1] < ndtr(normals[2 * length])).sum(axis=0)
-    keys, posterior = (_first(rows, chosen) for rows in (keys, posterior.T))
+    keys, posterior = (_relevant_first(rows, chosen) for rows in (keys, posterior.T))
     if gaussian and law.is_selection and not law.selects_largest:
         posterior[0] -= 1
         score = -posterior * _slope(law.posterior_kernel, keys)
@@ -116,7 +116,7 @@ def key_sampler(law: SequenceLaw, length: int, normals: Array) -> KeySampler:
 
 
 def value_fields(normals: Array, m: float, q: float, noise: float) -> tuple[Fields, Array]:
-    """(fields of the values, labels) from L + 1 rows of normals: jointly Gaussian, so z* itself is never drawn.
+    """(fields of the values, labels (n,)) from L + 1 rows of normals; jointly Gaussian, so the true z* need not be drawn.
 
     With omega = m z* + sqrt(q - m^2) xi and y = z*_eps + Delta noise, the label given its token's field is Gaussian,
     y = (m/q) omega_eps + c g, c^2 = 1 + Delta^2 - m^2/q, and the means of z* and xi given (omega, y) are linear.
@@ -126,14 +126,14 @@ def value_fields(normals: Array, m: float, q: float, noise: float) -> tuple[Fiel
     """
     fields, label_normal = shifted_fields(0.0, normals[:-1], m, q), normals[-1]
     left = np.sqrt(max(1 + noise**2 - m * m / q, 1e-14))
-    # The label says more about its own token: its part g outside the field is correlated with z* and with xi.
+    # given the label, the part g of it that the field does not explain is correlated with z* and xi of the relevant token
     fields.hidden[0] += (1 - m * m / q) / left * label_normal
     fields.push[0] -= m / (q * left) * label_normal
     return fields, (m / q) * fields.omega[0] + left * label_normal
 
 
-def _first(rows: Array, chosen: Array) -> Array:
-    """Each column with its chosen row exchanged with the first."""
+def _relevant_first(rows: Array, chosen: Array) -> Array:
+    """Rows (L, n) where in each column the chosen entry is exchanged with the first."""
     columns = np.arange(rows.shape[1])
     ordered = rows.copy()
     ordered[0], ordered[chosen, columns] = rows[chosen, columns], rows[0]

@@ -1,6 +1,6 @@
-"""The public calls: the fit at given ridges, at the ridges of least test risk, and along a curve in alpha.
+"""The fit at given ridges, at the ridges of least test risk, and along a curve in alpha.
 
-Along a curve every branch that either start finds at any alpha is continued to all the others.
+Along a curve every branch of fixed points that is found at one alpha is continued to all others.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from symslr.evaluation.finite_sample.problem import (
     training,
 )
 from symslr.evaluation.finite_sample.randomised import COARSE, FiniteSample, branches, not_found, randomised
-from symslr.evaluation.finite_sample.tuning import USUAL, Tuned, tune
+from symslr.evaluation.finite_sample.tuning import USUAL_RIDGES, Tuned, tune
 from symslr.evaluation.sampling.points import sub_seed
 from symslr.model.attention import Attention
 from symslr.model.ranges import USUAL_PRECISION, check_alphas, check_precision
 from symslr.model.task import Task
 
 MOST_BRANCHES = 4
-"""At one place, with those that its neighbours have shown: each costs a solution at every further place."""
+"""Most branches at one alpha, those continued from its neighbours included: each costs a solution at every further alpha."""
 
 
 def finite_sample(
@@ -51,10 +51,10 @@ def finite_sample(
         ridge: (r_k, r_v), both positive.
         precision: relative standard error of the risk to aim at.
         branch: "informed" or "uninformed" start, or "lowest": both, and the one of lowest energy.
-        seed: of the scramblings.
+        seed: of the scrambled Sobol points.
 
     Raises:
-        ValueError: in one line, for a missing or inadmissible value, or where no iteration arrives.
+        ValueError: for a missing or inadmissible value, or where no iteration converges.
 
     Source: arXiv 2509.21936, Result 5.1.
     """
@@ -77,7 +77,7 @@ def tuned_finite_sample(
     alpha: float,
     precision: float = USUAL_PRECISION,
     seed: int = 0,
-    start: tuple[float, float] = USUAL,
+    start: tuple[float, float] = USUAL_RIDGES,
 ) -> tuple[FiniteSample, Tuned]:
     """(the fit, the ridges) of least test risk, on the branch of lowest energy.
 
@@ -99,9 +99,9 @@ class CurvePoint:
 
     Attributes:
         alpha: N/D.
-        tuned: the ridges, and which of them stand for a limit.
-        fits: one per branch, the lowest energy first: that one is the least value of the fit's objective, the others
-            are where a fit may get stuck.
+        tuned: the ridges, and which of them represent a limit.
+        fits: one per branch, the lowest energy first: that one is the minimum of the fit's objective; in the others a fit may get
+            stuck.
     """
 
     alpha: float
@@ -131,19 +131,18 @@ def finite_sample_curve(
 ) -> list[CurvePoint]:
     """The fit at several alpha = N/D, in the order given; arguments otherwise as for ``finite_sample``.
 
-    At every alpha both starts are tried; what they find is continued down to the smallest alpha and up to the largest,
-    so that a branch is known wherever it exists.
+    At every alpha both starts are tried. Every branch found is continued down to the smallest and up to the largest alpha.
 
     Args:
         ridge: (r_k, r_v) at every alpha; None tunes them at each, starting from those of the next larger alpha.
 
     Raises:
-        ValueError: in one line, for no alpha or the same one twice, and as ``finite_sample``.
+        ValueError: for no alpha or the same one twice, and as ``finite_sample``.
     """
     check_alphas(alphas)
     problem = numeric_problem(task, attention, values)
     check_precision(precision)
-    ordered = sorted(training(alpha, ridge or USUAL).alpha for alpha in alphas)
+    ordered = sorted(training(alpha, ridge or USUAL_RIDGES).alpha for alpha in alphas)
     ridges, states = ([Tuned(*ridge)] * len(ordered), []) if ridge else _tuned(problem, ordered, seed)
     fits = [training(alpha, tuned.ridge) for alpha, tuned in zip(ordered, ridges, strict=True)]
     points = {}
@@ -161,11 +160,11 @@ def finite_sample_curve(
 
 
 def _tuned(problem: FitProblem, alphas: Sequence[float], seed: int) -> tuple[list[Tuned], list[ReplicaState]]:
-    """Tuned ridges at increasing alphas, and what is there, from the largest downwards: there luck decides least."""
+    """Tuned ridges and order parameters at increasing alphas; computed from the largest downwards, where starts matter least."""
     found: list[tuple[Tuned, ReplicaState]] = []
     for alpha in reversed(alphas):
         reached(f"the best ridges at alpha = {alpha:g}")
-        ridge, states = (found[-1][0].ridge, [found[-1][1]]) if found else (USUAL, [])
+        ridge, states = (found[-1][0].ridge, [found[-1][1]]) if found else (USUAL_RIDGES, [])
         found.append(tune(problem, alpha, seed=seed, start=ridge, states=states))
     return [tuned for tuned, _ in found[::-1]], [state for _, state in found[::-1]]
 
@@ -178,7 +177,7 @@ def track(
     A branch reached only by continuation keeps its start's name with a number.
 
     Args:
-        states: of a branch at each of ``fits``, where one is known: at tiny ridges no start may arrive.
+        states: order parameters of a known branch at each of ``fits``: at tiny ridges no start may converge.
     """
     saddle = SaddleMap(problem, COARSE, sub_seed(seed, 0, COARSE))
     found = []

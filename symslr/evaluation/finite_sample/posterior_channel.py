@@ -1,4 +1,4 @@
-"""P(eps = l | omega): the hidden position seen through a field omega = q chi* + sqrt(q(1-q)) xi of the keys."""
+"""P(eps = l | omega): the posterior of the hidden position given the field omega = q chi* + sqrt(q(1-q)) xi of the keys."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from symslr.model.sequence_law import SequenceLaw
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What fields of the keys say of the hidden position.
+class PositionPosterior:
+    """The posterior of the hidden position given the fields of the keys.
 
     Attributes:
         log_weight: log E[g(l, chi*) | omega] up to a constant shared by all samples, shape (L, n).
-        slopes: ``slopes[l]`` is the gradient of ``log_weight[l]`` in omega, shape (L, n); or the one slope s where
+        slopes: ``slopes[l]`` is the gradient of ``log_weight[l]`` in omega, shape (L, n); or one number s where
             d log_weight[l]/d omega_m = s delta_lm.
-        positions: P(eps = l | omega) of the positions that can be, shape (L, n) where the fields are drawn before the
-            position, ones of shape (1, n) where the relevant token is the first.
+        positions: weights of the true positions: P(eps = l | omega), shape (L, n), where the fields are drawn first; ones of shape
+            (1, n) where the relevant token is the first by construction.
     """
 
     log_weight: Array
@@ -38,19 +38,22 @@ class Seen:
         return np.sum([p * slope for p, slope in zip(probability, self.slopes, strict=True)], axis=0)
 
 
-def position_channel(law: SequenceLaw, normals: Array) -> Callable[[float], Seen]:
-    """What is seen at an overlap q, of a task; ``law`` has numbers for its parameters.
+def position_channel(law: SequenceLaw, normals: Array) -> Callable[[float], PositionPosterior]:
+    """The posterior of the position as a function of the overlap q; ``law`` has numbers for its parameters.
+
+    Args:
+        normals: fixed random points, shape (L, n).
 
     Raises:
         ValueError: for a weight that is neither a Gaussian shift (spiked) nor a softmax selection (max).
     """
     shift = gaussian_shift(law)
     if shift is not None:
-        return partial(seen_of_shift, shift, normals)
+        return partial(posterior_of_shift, shift, normals)
     rate = selection_rate(law)
     if rate is None:
         raise ValueError(f"Bayes-optimal curve: found the weight {law.weight}; expected spiked-SLR or max-SLR")
-    return partial(seen_of_selection, rate, normals)
+    return partial(posterior_of_selection, rate, normals)
 
 
 def selection_rate(law: SequenceLaw) -> float | None:
@@ -63,22 +66,22 @@ def selection_rate(law: SequenceLaw) -> float | None:
     return None if slope is None else float(slope)
 
 
-def seen_of_shift(shift: float, normals: Array, overlap: float) -> Seen:
+def posterior_of_shift(shift: float, normals: Array, overlap: float) -> PositionPosterior:
     """spiked-SLR: E[g(l, chi*) | omega] = exp(s omega_l - s^2 q/2), s = sqrt(nu)."""
     omega = np.sqrt(overlap) * normals
     omega[0] += overlap * shift
-    return Seen(shift * omega - shift**2 * overlap / 2, shift, np.ones_like(omega[:1]))
+    return PositionPosterior(shift * omega - shift**2 * overlap / 2, shift, np.ones_like(omega[:1]))
 
 
-TAIL = 14.0
-"""Half-width of the mesh in widths of the noise of a score: what lies beyond is below 1e-6 for every rate."""
-PER_WIDTH = 3
-"""Nodes of the trapezoid rule in a width of the noise: for a Gaussian its error is below e^{-2 pi^2 9}."""
-TABLE = 2048
-"""Nodes from which the law of the noise is interpolated."""
+HALF_WIDTH = 14.0
+"""Mesh of t in units of the noise width: from -HALF_WIDTH/2 to HALF_WIDTH; beyond lies less than 1e-6 for every rate."""
+NODES_PER_WIDTH = 3
+"""Nodes of the trapezoid rule in one noise width: for a Gaussian its error is below e^{-2 pi^2 9}."""
+TABLE_NODES = 2048
+"""Nodes of the table from which the distribution of the noise is interpolated linearly."""
 
 
-def seen_of_selection(rate: float, normals: Array, overlap: float) -> Seen:
+def posterior_of_selection(rate: float, normals: Array, overlap: float) -> PositionPosterior:
     """max-SLR: E softmax_l(nu chi*) given omega, one integral over the level t of the largest perturbed score.
 
     Scores are measured in units of nu (or of 1 at nu = infinity, where no Gumbel noise is left): score_m = omega_m plus
@@ -88,15 +91,15 @@ def seen_of_selection(rate: float, normals: Array, overlap: float) -> Seen:
     """
     omega = np.sqrt(overlap) * normals
     weight, slopes = _largest_score(omega, *_noise_table(rate, overlap))
-    return Seen(np.log(np.maximum(weight, 1e-300)), slopes, weight / weight.sum(axis=0))
+    return PositionPosterior(np.log(np.maximum(weight, 1e-300)), slopes, weight / weight.sum(axis=0))
 
 
 def _noise_table(rate: float, overlap: float) -> tuple[Array, Array, Array, float]:
     """(t, psi(t), psi'(t)) on a uniform mesh, and the width of the noise: chi* given omega, plus Gumbel noise/nu."""
     gaussian, gumbel = np.sqrt(1 - overlap), 1 / rate
     width = float(np.hypot(gaussian, 1.3 * gumbel))
-    t = np.linspace(-TAIL / 2 - 1, TAIL + 6, TABLE) * width
-    # Averaged over the narrower of the two noises, against the law of the wider one, which is smooth.
+    t = np.linspace(-HALF_WIDTH / 2 - 1, HALF_WIDTH + 6, TABLE_NODES) * width
+    # quadrature over the narrower of the two noises of the distribution function of the wider one, which is smooth
     if gumbel < gaussian:
         nodes = np.arange(-4.0, 34.0, 0.4)
         weights = np.exp(-nodes - np.exp(-nodes))
@@ -114,8 +117,8 @@ def _noise_table(rate: float, overlap: float) -> tuple[Array, Array, Array, floa
 def _largest_score(omega: Array, t: Array, psi: Array, slope: Array, width: float) -> tuple[Array, list[Array]]:
     """W_l, shape (L, n), and the gradient of every log W_l in omega."""
     length, count = omega.shape
-    spacing = width / PER_WIDTH
-    levels = np.arange(-TAIL / 2, TAIL, 1 / PER_WIDTH) * width
+    spacing = width / NODES_PER_WIDTH
+    levels = np.arange(-HALF_WIDTH / 2, HALF_WIDTH, 1 / NODES_PER_WIDTH) * width
     top = omega.max(axis=0)
     weight, pair = np.zeros((length, count)), np.zeros((length, length, count))
     step = t[1] - t[0]

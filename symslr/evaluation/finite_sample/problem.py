@@ -1,6 +1,6 @@
-"""What a caller gives, checked once and made numeric: task, attention, parameters, alpha, ridges.
+"""The problem of a fit, checked and with numbers for all symbols: task, attention, parameters, alpha, ridges.
 
-And the six scalars of the fixed point that is sought, with its two starts.
+Also the six order parameters of its fixed point, with two starting points.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from symslr.model.task import Task
 
 
 @dataclass(frozen=True)
-class Share:
-    """The sequences of one length: L from 1 to 10, P(L), and the law of such a sequence."""
+class LengthComponent:
+    """One component of the mixture over lengths: L from 1 to 10, P(L), and the law of a sequence of that length."""
 
     length: int
     probability: float
@@ -35,20 +35,20 @@ class Share:
 
 @dataclass(frozen=True)
 class FitProblem:
-    """What is fitted and on what; every formula has numbers for its parameters.
+    """Data model and attention of a fit, with numbers for all parameters.
 
     Attributes:
-        shares: one per length that occurs.
+        shares: one component per length that occurs.
         noise: Delta.
         attention: kernel and normaliser.
     """
 
-    shares: tuple[Share, ...]
+    shares: tuple[LengthComponent, ...]
     noise: float
     attention: Attention
 
-    def scrambled(self, seed: int) -> list[tuple[Share, int]]:
-        """Every length with a scrambling of its own."""
+    def with_seeds(self, seed: int) -> list[tuple[LengthComponent, int]]:
+        """(component, seed) for every length: each has a scrambling of its own."""
         return [(share, sub_seed(seed, number) if number else seed) for number, share in enumerate(self.shares)]
 
 
@@ -68,13 +68,14 @@ def numeric_problem(task: Task, attention: Attention, values: Mapping[object, ob
         values: symbol or name -> number: nu, Delta, L or P_L (a LengthLaw) if the task has none, parameters of the kernel.
 
     Raises:
-        ValueError: in one line, for a missing or an unknown value, a length outside 1..10, a negative noise, a kernel that is
-            not smooth.
+        ValueError: for a missing or an unknown value, a length outside 1..10, a negative noise, or a kernel that is not smooth.
     """
     given = values_by_name(task, attention, values)
     named = {name: v if isinstance(v, LengthLaw) else exact(v, name) for name, v in given.items()}
     law = task.law.subs(numbers_of(task.law.free_symbols - {L}, named, f"task {task.name}"))
-    shares = tuple(Share(n, p, law.subs(L, n)) for n, p in lengths_of(task, named, LONGEST_FITTED, "at finite alpha"))
+    shares = tuple(
+        LengthComponent(n, p, law.subs(L, n)) for n, p in lengths_of(task, named, LONGEST_FITTED, "at finite alpha")
+    )
     noise = float(task.noise.subs(numbers_of(task.noise.free_symbols, named, "noise")))
     check_noise(noise)
     fixed = numbers_of(attention.parameters | attention.offset.free_symbols, named, f"attention {attention.name}")
@@ -102,12 +103,12 @@ def training(alpha: float, ridge: tuple[float, float]) -> Training:
 
 @dataclass(frozen=True)
 class ReplicaState:
-    """What the fit looks like seen from the true vectors k*, v*; keys k, values v.
+    """The order parameters of a fit with key k and value v; k*, v* are the true vectors.
 
     Attributes:
-        m_k, m_v: overlap with the true vector, k.k*/D and v.v*/D.
-        q_k, q_v: squared length, |k|^2/D and |v|^2/D; at least m^2.
-        V_k, V_v: response > 0, how far one sample left out could pull the fit; 0 when data abound.
+        m_k, m_v: overlaps with the truth, k.k*/D and v.v*/D.
+        q_k, q_v: squared lengths, |k|^2/D and |v|^2/D; at least m^2.
+        V_k, V_v: responses (susceptibilities) > 0: how strongly one more sample moves the fit; they tend to 0 as alpha grows.
     """
 
     m_k: float
@@ -128,7 +129,7 @@ class ReplicaState:
         return self.q_v - self.m_v**2
 
     def coordinates(self) -> Array:
-        """(m_k, log R_k, log V_k, m_v, log R_v, log V_v): free of constraints."""
+        """(m_k, log R_k, log V_k, m_v, log R_v, log V_v), unconstrained real numbers."""
         return np.array(
             [self.m_k, math.log(self.R_k), math.log(self.V_k), self.m_v, math.log(self.R_v), math.log(self.V_v)]
         )
@@ -140,7 +141,7 @@ class ReplicaState:
         return cls(m_k, m_k**2 + R_k, V_k, m_v, m_v**2 + R_v, V_v)
 
     def with_samples(self, factor: float) -> ReplicaState:
-        """A guess at ``factor`` times as many samples: V and q - m^2 die like 1/alpha where data abound."""
+        """A guess for ``factor`` times as many samples: V and q - m^2 decrease like 1/alpha at large alpha."""
         less = math.log(factor)
         return self.from_coordinates(self.coordinates() - np.array([0.0, less, less, 0.0, less, less]))
 
@@ -149,9 +150,9 @@ STARTS = INFORMED, UNINFORMED = "informed", "uninformed"
 
 
 def start(name: str, alpha: float) -> ReplicaState:
-    """A start near the truth, or one that knows almost nothing; responses shrink like 1/alpha where data abound.
+    """Starting order parameters, near the truth ("informed") or nearly orthogonal to it ("uninformed"); V goes like 1/alpha.
 
-    At exactly m = 0 the iteration could not leave the symmetric point, so the uninformed start has m = 0.02.
+    m = 0 exactly would be a symmetric point that an iteration cannot leave, so the uninformed start has m = 0.02.
     """
     shrink = min(1.0, 4 / alpha)
     if name == INFORMED:

@@ -1,6 +1,6 @@
 """The proximal problem of many samples at once.
 
-For any kernel by Newton's method on the keys, guarded by several starts; for linear attention by one increasing scalar equation
+For any kernel: Newton's method on the scores of the tokens, from several starts. For linear attention: one monotone scalar equation
 per sample, at any length.
 """
 
@@ -22,11 +22,11 @@ from symslr.model.symbols import x
 from symslr.theory.finite_sample import RESIDUAL, SUMS, UU, UW, WW, ProximalProblem, V_a, V_v, dual_slope, offset, w, y
 
 G = tuple(Symbol(f"G_{i}", real=True) for i in range(3))
-"""In the place of the slopes of the data term in the sums."""
+"""Placeholders for the derivatives of the data term in the three token sums."""
 
 
-class SampleTerms:
-    """Compiled pieces of one attention; the kernel has numbers for its parameters.
+class ProximalTerms:
+    """Compiled derivatives of the proximal problem of one attention; the kernel has numbers for its parameters.
 
     With token sums s = (kappa, kappa w, kappa^2) and data term G(S): force_l = sum_i G_i s_i'(chi_l),
     Hessian_lm = delta_lm sum_i G_i s_i''(chi_l) + sum_ij G_ij s_i'(chi_l) s_j'(chi_m).
@@ -53,7 +53,7 @@ class SampleTerms:
         )
 
     def centred(self, keys: Array) -> tuple[Array, Any]:
-        """(keys moved so that an exponential kernel cannot overflow, the offset in its new units)."""
+        """(keys shifted so that an exponential kernel cannot overflow, the offset divided by the same factor)."""
         if self.rate is None:
             return keys, self.offset
         top = (self.rate * keys).max(axis=0)
@@ -61,9 +61,9 @@ class SampleTerms:
         return keys - top / self.rate, moved
 
     def _arguments(self, keys: Array, values: Array, label: Array, width: float) -> tuple[Array, list[Any]]:
-        """(centred keys, what G is a function of: S_0, which is 1 where nothing is normalised, S_1, S_2, y, V_v, offset)."""
+        """(centred keys, arguments of G: S_0 (1 without a normaliser), S_1, S_2, y, V_v, offset)."""
         centred, moved = self.centred(keys)
-        kernel = _shaped(self._kernel(centred)[0], keys)
+        kernel = _per_token(self._kernel(centred)[0], keys)
         total = kernel.sum(axis=0) if self.normalised else 1.0
         sums = total, np.einsum("ln,ln->n", kernel, values), np.einsum("ln,ln->n", kernel, kernel)
         return centred, [*sums, label, width, moved]
@@ -79,7 +79,7 @@ class SampleTerms:
         found = self._derivatives(*arguments)
         active = 3 - self._first
         data, slopes = np.asarray(found[0]), self._pad(found[1 : active + 1])
-        force, diagonal, *rows = (_shaped(part, keys) for part in self._token(centred, values, *slopes))
+        force, diagonal, *rows = (_per_token(part, keys) for part in self._token(centred, values, *slopes))
         mixed = [np.zeros_like(row) for row in rows]
         for (i, j), second in zip(combinations_with_replacement(range(active), 2), found[active + 1 :], strict=True):
             mixed[i] += second * rows[j]
@@ -94,15 +94,15 @@ class SampleTerms:
     def activation(self, keys: Array) -> Array:
         """sigma_l, shape (L, n)."""
         centred, moved = self.centred(keys)
-        kernel = _shaped(self._kernel(centred)[0], keys)
+        kernel = _per_token(self._kernel(centred)[0], keys)
         return kernel / (moved + kernel.sum(axis=0)) if self.normalised else np.asarray(kernel)
 
     def _pad(self, slopes: list[Any]) -> list[Any]:
         return [0.0] * self._first + list(slopes)
 
 
-def _shaped(part: Any, like: Array) -> Array:
-    """A formula's value at every token; one without a variable in it is a single number."""
+def _per_token(part: Any, like: Array) -> Array:
+    """A compiled value broadcast to the shape of ``like``: a formula without variables gives a single number."""
     return part if np.shape(part) == like.shape else np.broadcast_to(part, like.shape)
 
 
@@ -115,24 +115,25 @@ def _rate(kernel: Expr) -> float | None:
 BLOCK = 2048
 """Samples treated together: their arrays stay in the cache."""
 MOST_STEPS = 100
-"""Of Newton's method; the ``DECREMENT`` ends it."""
+"""Most steps of Newton's method; normally ``DECREMENT`` ends it."""
 DECREMENT = 1e-10
-"""Newton's decrement, relative to 1 + F, below which the next step is the last; it leaves an error near its square."""
-ROUGH = 1e-3
-"""The same while starts are compared."""
-SAME = 0.05
-"""Two minima no farther apart count as one: distinct ones are apart by the scale of the kernel, of order 1."""
+"""Newton decrement, relative to 1 + F, below which the next step is the last; the error is then of the order of its square."""
+ROUGH_DECREMENT = 1e-3
+"""The same tolerance while several starts are compared."""
+SAME_MINIMUM = 0.05
+"""Minima whose keys differ by no more count as one: distinct ones differ by the scale of the kernel, of order 1."""
 SMALLEST_BALL = 0.2
 """A better minimum lies within sqrt(2 V_k F) of the field; where that is less than this, one start is enough."""
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Fields and labels of many samples, and the widths of the response.
+    """Fields and labels of n samples, and the responses.
 
     Attributes:
-        omega_chi, omega_z: shape (L, n).
-        label: shape (n,).
+        omega_chi, omega_z: fields of keys and of values, shape (L, n).
+        label: y, shape (n,).
+        V_k, V_v: responses: widths of the quadratic terms of the proximal problem.
     """
 
     omega_chi: Array
@@ -147,7 +148,7 @@ class Samples:
 
 
 def minimise(
-    terms: SampleTerms, samples: Samples, start: Array | None = None, guarded: bool = True
+    terms: ProximalTerms, samples: Samples, start: Array | None = None, multistart: bool = True
 ) -> tuple[Array, Array]:
     """Keys chi, shape (L, n), and value F, shape (n,), of the proximal minimum of every sample.
 
@@ -155,7 +156,7 @@ def minimise(
 
     Args:
         start: keys to start from, such as the solution at nearby order parameters; the fields by default.
-        guarded: also start at the fields and towards every token, inside the ball in which a better minimum can lie.
+        multistart: also start at the fields and from points towards every token, within the ball that contains a lower minimum.
     """
     count = samples.omega_chi.shape[1]
     keys, best = np.empty_like(samples.omega_chi), np.empty(count)
@@ -163,32 +164,34 @@ def minimise(
         part = slice(low, min(low + BLOCK, count))
         block = samples.take(part)
         at = block.omega_chi if start is None else start[:, part]
-        keys[:, part], best[part] = _guarded(terms, block, at, guarded, start is not None)
+        keys[:, part], best[part] = _multistart(terms, block, at, multistart, start is not None)
     return keys, best
 
 
 @np.errstate(all="ignore")  # a step that overflows is rejected by its value
-def _guarded(terms: SampleTerms, block: Samples, start: Array, guarded: bool, warm: bool) -> tuple[Array, Array]:
+def _multistart(
+    terms: ProximalTerms, block: Samples, start: Array, multistart: bool, warm: bool
+) -> tuple[Array, Array]:
     keys, best = newton(terms, block, start)
     far = np.flatnonzero(2 * block.V_k * best > SMALLEST_BALL**2)
-    if not guarded or not len(far):
+    if not multistart or not len(far):
         return keys, best
     left = block.take(far)
     others = [left.omega_chi] if warm else []
-    # 0.7 of the way to the edge: at the edge the distance alone already costs F.
+    # 0.7 of the radius: at the edge of the ball the quadratic term alone equals F
     radius = np.minimum(REACH, 0.7 * np.sqrt(2 * block.V_k * best[far]))
     others += [left.omega_chi + shift[:, None] * radius for shift in _directions(len(start), terms.invariant)]
-    if not others:  # one token under an attention of differences has nothing to choose
+    if not others:  # a single token, where sigma depends on differences of keys only: no other start
         return keys, best
-    # All starts at once, only as far as it takes to see which of them lead elsewhere and lower.
+    # all starts at once, with a rough tolerance, to see which of them lead to another and lower minimum
     columns, starts = np.tile(far, len(others)), np.hstack(others)
-    near, value = newton(terms, block.take(columns), starts, ROUGH)
-    apart = np.abs(near - keys[:, columns]).max(axis=0) > SAME
-    promising = np.flatnonzero(apart & (value < best[columns] + 4 * ROUGH * (1 + best[columns])))
+    near, value = newton(terms, block.take(columns), starts, ROUGH_DECREMENT)
+    apart = np.abs(near - keys[:, columns]).max(axis=0) > SAME_MINIMUM
+    promising = np.flatnonzero(apart & (value < best[columns] + 4 * ROUGH_DECREMENT * (1 + best[columns])))
     if len(promising):
         columns = columns[promising]
         found, value = newton(terms, block.take(columns), near[:, promising])
-        # The lowest of a sample's starts is written last.
+        # descending order of F: the lowest minimum of a sample is written last
         order = np.argsort(-value, kind="stable")
         better = order[value[order] < best[columns[order]] - 1e-12 * (1 + best[columns[order]])]
         keys[:, columns[better]], best[columns[better]] = found[:, better], value[better]
@@ -196,12 +199,15 @@ def _guarded(terms: SampleTerms, block: Samples, start: Array, guarded: bool, wa
 
 
 REACH = 4.0
-"""A start is at most this far from the field: a softmax of three tokens is then within 2 per cent of a corner."""
+"""Largest distance of a start from the field: a softmax of three tokens is then within 2 per cent of a vertex of the simplex."""
 
 
 def _directions(length: int, invariant: bool) -> list[Array]:
-    """Unit vectors towards each token; towards and away from all of them too
-    where sigma is no function of differences."""
+    """Unit vectors (L,) from the field towards further starts.
+
+    Where sigma depends on differences of keys: towards each token, with mean 0. Elsewhere: towards and away from each token and
+    all of them.
+    """
     towards = np.eye(length) - (1 / length if invariant else 0)
     if length == 1 and invariant:
         return []
@@ -209,11 +215,11 @@ def _directions(length: int, invariant: bool) -> list[Array]:
     return unit if invariant else [s * row for row in (*unit, np.full(length, length**-0.5)) for s in (1, -1)]
 
 
-def newton(terms: SampleTerms, samples: Samples, start: Array, tolerance: float = DECREMENT) -> tuple[Array, Array]:
-    """Descent to the minimum of each sample's basin: Newton's steps, shortened where F would not fall.
+def newton(terms: ProximalTerms, samples: Samples, start: Array, tolerance: float = DECREMENT) -> tuple[Array, Array]:
+    """Damped Newton descent from ``start`` to a local minimum of each sample: (keys (L, n), F (n,)).
 
     Args:
-        tolerance: Newton's decrement, relative to 1 + F, below which the next step is the last.
+        tolerance: Newton decrement, relative to 1 + F, below which the next step is the last.
     """
     keys, values = np.array(start), np.empty(start.shape[1])
     active = np.arange(start.shape[1])
@@ -239,14 +245,14 @@ def newton(terms: SampleTerms, samples: Samples, start: Array, tolerance: float 
     return keys, values
 
 
-LONGEST = 5.0
-"""No step moves a key by more: beyond, the quadratic model of an exponential says nothing."""
+LONGEST_STEP = 5.0
+"""Largest move of a key in one step: beyond, the quadratic model of an exponential is useless."""
 
 
-def _descent(terms: SampleTerms, samples: Samples, keys: Array) -> tuple[Array, Array, Array]:
+def _descent(terms: ProximalTerms, samples: Samples, keys: Array) -> tuple[Array, Array, Array]:
     """(F at the keys, step, slope of F along it): Newton's where the Hessian is safely positive, Gauss-Newton's elsewhere.
 
-    Newton's step is found in the L - 1 differences of keys where sigma depends on nothing else.
+    Where sigma depends on differences of keys only, the Newton step is computed in L - 1 differences.
     """
     V_k, moved = samples.V_k, keys - samples.omega_chi
     data, data_slope, hessian = terms.expansion(keys, samples.omega_z, samples.label, samples.V_v)
@@ -256,27 +262,27 @@ def _descent(terms: SampleTerms, samples: Samples, keys: Array) -> tuple[Array, 
         step, pivot = _in_differences(hessian, gradient)
     else:
         step, pivot = newton_step(hessian, gradient)
-    convex = pivot > SAFE / V_k  # also False where an overflow left nan
+    convex = pivot > LEAST_PIVOT / V_k  # also False where an overflow left nan
     if not convex.all():
         step = np.where(convex, step, _gauss_newton(gradient, data, data_slope, V_k))
     longest = np.abs(step).max(axis=0)
-    step *= np.minimum(1.0, LONGEST / np.maximum(longest, 1e-300))
+    step *= np.minimum(1.0, LONGEST_STEP / np.maximum(longest, 1e-300))
     return value, step, np.einsum("ln,ln->n", gradient, step)
 
 
-SAFE = 1e-3
-"""Smallest pivot, in units of 1/V_k, with which Newton's step is trusted."""
+LEAST_PIVOT = 1e-3
+"""Smallest pivot of the Hessian, in units of 1/V_k, for which Newton's step is used."""
 
 
 def _gauss_newton(gradient: Array, data: Array, data_slope: Array, V_k: float) -> Array:
-    """-(I/V_k + grad rho grad rho^T)^-1 gradient, where the data term is rho^2/2: a direction of descent everywhere."""
+    """-(I/V_k + grad rho grad rho^T)^-1 gradient, where the data term is rho^2/2: always a descent direction."""
     along = np.einsum("ln,ln->n", data_slope, gradient)
     norm = np.einsum("ln,ln->n", data_slope, data_slope)
     return -V_k * (gradient - data_slope * (along / (2 * data / V_k + norm + 1e-300)))
 
 
 def _in_differences(hessian: Array, gradient: Array) -> tuple[Array, Array]:
-    """The step with zero sum: the mean of the keys stays at the mean of the fields, where the optimum has it."""
+    """(Newton step with sum 0, smallest pivot): at the optimum the mean of the keys is that of the fields."""
     edge = hessian[-1, :-1]
     reduced = hessian[:-1, :-1] - edge[:, None]
     reduced += hessian[-1, -1] - edge
@@ -284,11 +290,11 @@ def _in_differences(hessian: Array, gradient: Array) -> tuple[Array, Array]:
     return np.vstack([free, -free.sum(axis=0)]), pivot
 
 
-@np.errstate(all="ignore")  # a vanishing pivot makes an infinite step, which its pivot marks as useless
+@np.errstate(all="ignore")  # a pivot of 0 gives an infinite step, which the caller rejects by the pivot
 def newton_step(matrix: Array, gradient: Array) -> tuple[Array, Array]:
     """(-H^-1 g, smallest pivot) by H = L D L^T without pivoting: exact wherever the smallest pivot is positive.
 
-    One small system for every column of an array: factorised by hand, so that thousands are solved at once.
+    One small system for every column; written out so that thousands are solved at once.
 
     Args:
         matrix: symmetric, shape (dimension, dimension, n); overwritten.
@@ -308,7 +314,7 @@ def newton_step(matrix: Array, gradient: Array) -> tuple[Array, Array]:
 
 
 MOST_HALVINGS = 200
-"""Steps of Newton's method in a bracket; halving alone takes fifty."""
+"""Most steps of Newton's method with a bracket; bisection alone takes fifty."""
 
 
 @cache
@@ -320,8 +326,8 @@ def _dual() -> Any:
 def dual_residual(uu: Array, uw: Array, ww: Array, label: Array, width_a: float, width_v: float) -> Array:
     """The residual rho = y - a.z at the global minimum of |a-u|^2/(2 V_a) + |z-w|^2/(2 V_v) + (y - a.z)^2/2.
 
-    The dual function of rho is concave on rho^2 V_a V_v < 1; its slope is solved for zero by Newton's method inside a
-    shrinking bracket, which cannot fail.
+    The dual function of rho is concave on rho^2 V_a V_v < 1; the zero of its slope is found by Newton's method safeguarded by a
+    bracket, which always converges.
 
     Args:
         uu, uw, ww: inner products of the fields u and w over the tokens.
@@ -334,7 +340,7 @@ def dual_residual(uu: Array, uw: Array, ww: Array, label: Array, width_a: float,
         value, derivative = slope(rho, uu, uw, ww, label, width_a, width_v)
         low, high = np.where(value > 0, rho, low), np.where(value > 0, high, rho)
         step = value / derivative
-        # beside the edge the rounding of a slope is larger than a settled step: the bracket closes around its sign
+        # near the edge rounding of the slope exceeds the tolerance of a step: there the width of the bracket decides
         settled = (np.abs(step) <= 1e-14 * (1 + np.abs(rho))) | (high - low <= 1e-15 * edge)
         newton = rho - step
         inside = (newton > low) & (newton < high)

@@ -1,4 +1,4 @@
-"""Independent randomisations of one fixed point: their mean is the number, their scatter its error."""
+"""Independent randomisations of one fixed point: their mean is the result, their scatter its error."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from symslr.evaluation.finite_sample.fixed_point import (
     ARRIVED,
     MOST_JUMPS,
     MOST_SPREAD,
-    VANISHED,
+    ZERO_KEY,
+    AndersonMemory,
     FixedPoint,
-    Memory,
     SaddleMap,
     attempt,
     has_strayed,
@@ -37,40 +37,41 @@ from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import x
 
 RANDOMISATIONS = 8
-"""Whose spread gives the standard error, known to 27 per cent then."""
+"""Number of randomisations, whose scatter gives the standard error to within 27 per cent."""
 CONFIRMED = 2 * RANDOMISATIONS
-"""Randomisations of a fit whose error is small enough by the first half of them."""
+"""Number of randomisations once the first half has shown a small enough error."""
 COARSE, FINEST, FINEST_AFFINE = 1024, 2**14, 2**17
-"""Samples in a randomisation at first, at most, and at most where the proximal minimum is that of an affine score."""
+"""Samples in a randomisation: at first, at most, and at most for affine attention, whose proximal problem is a scalar equation."""
 FIRST = COARSE, 4 * COARSE
-"""Samples on which branches are looked for: the second where the first shows none."""
+"""Sample sizes on which branches are searched: the second where the first shows none."""
 ABUNDANT = 1000.0
-"""Samples per dimension beyond which the way to a fit leads over so many: see ``_ways``."""
+"""alpha beyond which a fit is approached by continuation from this alpha: see ``_ways``."""
 MODERATE, MOST_DECADES = 1.0, 16
-"""Ridges within so many decades of 1 need no detour; beyond so many more there is none."""
+"""Ridges more than the first number of decades away from 1 are also approached by continuation, if they are at most the second
+number of decades further away."""
 STABILITY = 2048
-"""Samples from which the stability is found."""
+"""Samples from which the measures of stability are computed."""
 WITHOUT = {2: "is infinite", 4: "scatters without bound, so that samples of it say nothing"}
-"""What is said of the risk where the mean of this power of kappa(sqrt(q_k) x), x standard normal, does not exist."""
+"""Words of the message about the risk where the mean of this power of kappa(sqrt(q_k) x), x standard normal, does not exist."""
 
 
 @dataclass(frozen=True)
 class FiniteSample:
-    """The fit at finite alpha, as the replica-symmetric theory has it. Errors are one standard error, and what the
-    scatter of the order parameters moves a number by in second order.
+    """The fit at finite alpha by the replica-symmetric theory.
+
+    Errors are one standard error plus, in quadrature, the second-order bias from the scatter of the order parameters.
 
     Attributes:
         risk: test risk E (y - f)^2 on a new sample.
         training_loss: E (y - f)^2/2 on the training samples.
         energy: least value of the fit's objective, divided by D.
         order_parameters: m_k, q_k, V_k, m_v, q_v, V_v.
-        change: largest move of m, log R or log V under one more step, worst of the randomisations: how well all six
-            have converged.
-        replicon: stability against two fits that differ a little; below 1 they come together.
-        jumps: share of samples whose proximal minimum is not the one that descent from their field finds.
-        spread: squared distance at which two fits to the same samples stay, over that of two that share only what they
-            learnt: near 0 where the fit has one minimum, larger where many are nearly level.
-        branch: the start whose fixed point this is.
+        change: largest move of m, log R or log V under one more step, over all randomisations: how well the iteration converged.
+        replicon: below 1 replica symmetry is stable: two fits that differ a little approach each other.
+        jumps: share of samples whose global proximal minimum is not the one that descent from their field finds.
+        spread: squared distance of two fits to the same samples in units of 2 (q - m^2): near 0 where the fit has one minimum,
+            larger where many have nearly the same energy.
+        branch: the start that leads to this fixed point.
         count: samples per randomisation.
     """
 
@@ -87,12 +88,12 @@ class FiniteSample:
 
     @property
     def stable(self) -> bool:
-        """Whether replica symmetry holds: replicon below 1, hardly a sample that jumps, and two fits that come together."""
+        """Whether replica symmetry is taken to hold: replicon below 1, jumps below 5e-3 and spread below 0.1."""
         return self.replicon < 1 and self.jumps < MOST_JUMPS and self.spread < MOST_SPREAD
 
     @property
     def state(self) -> ReplicaState:
-        """The order parameters as plain numbers."""
+        """The order parameters as floats."""
         return ReplicaState(**{name: float(value) for name, value in self.order_parameters.items()})
 
 
@@ -101,19 +102,22 @@ def randomised(
 ) -> FiniteSample:
     """The branch reached from ``state``; samples are doubled until the risk's relative standard error is ``precision``.
 
-    Every randomisation has a fixed point of its own. Where one has none, as beside an interpolation threshold, all take more
-    samples. The first ``RANDOMISATIONS`` decide whether the samples are enough. Where they do so by chance they scatter too
-    little, and with their error alone 7 per cent of the numbers would be beyond two errors. So as many that did not decide
-    are added, and the error is that of all. A step that goes astray may end on another branch: that randomisation begins again
-    from ``state``, and has not arrived where it strays again.
+    Every randomisation has a fixed point of its own. Where one has none, as close to an interpolation threshold, all take more
+    samples. The scatter of the first ``RANDOMISATIONS`` decides whether the samples suffice. It may be small by chance: with that
+    error alone 7 per cent of the results would be off by more than two errors. So as many further randomisations are added, and
+    the error is that of all. An iteration that ends on another branch is repeated from ``state``; if it does so again it counts as
+    not converged.
+
+    Raises:
+        CannotEvaluate: where the finest samples still have no fixed point, or the risk is infinite.
     """
-    began, count, memory, home = time.perf_counter(), COARSE, Memory(), state
+    began, count, memory, home = time.perf_counter(), COARSE, AndersonMemory(), state
     finest = FINEST_AFFINE if SaddleMap(problem, COARSE, seed).is_affine else FINEST
-    # The error of all randomisations over that of the first half, where the scatter is the same.
+    # ratio of the standard error of all randomisations to that of the first half, at equal scatter
     shrinks = student_factor(CONFIRMED) / student_factor(RANDOMISATIONS) * math.sqrt(RANDOMISATIONS / CONFIRMED)
 
     def more(found: Sequence[FixedPoint], most: int) -> list[FixedPoint]:
-        """These, and the fixed points of further randomisations up to so many, each from the last that arrived."""
+        """``found`` and further fixed points up to ``most`` in number, each started from the last one that converged."""
         longer = list(found)
         for number in range(len(found), most):
             arrived = (point.state for point in reversed(longer) if point.change < ARRIVED)
@@ -138,16 +142,16 @@ def randomised(
             sample = SaddleMap(problem, min(count, STABILITY), sub_seed(seed, 0, STABILITY))
             stability = sample.replicon(state, training), sample.jumps(state), sample.spread(state, training)
             return _summary(found, stability, branch, count, time.perf_counter() - began)
-        # The scatter falls at least like 1/sqrt(count), often faster: no more than four times as many at once.
+        # the scatter falls at least like 1/sqrt(count), often faster: at most four times as many samples at once
         wanted = min(count * (1.1 * error / precision) ** 2, 4 * count)
         count = min(finest, max(2 * count, 2 ** math.ceil(math.log2(wanted) - 0.5)))
 
 
 def _relative_error(problem: FitProblem, found: Sequence[FixedPoint]) -> float:
-    """The risk's standard error over the risk; infinite where a randomisation did not arrive.
+    """The relative standard error of the risk; infinite where a randomisation did not converge.
 
     Raises:
-        CannotEvaluate: where the risk is infinite, which no more samples change.
+        CannotEvaluate: where the risk is infinite, whatever the number of samples.
     """
     if not max(point.change for point in found) < ARRIVED:
         return math.inf
@@ -157,13 +161,13 @@ def _relative_error(problem: FitProblem, found: Sequence[FixedPoint]) -> float:
 
 
 def check_risk(attention: Attention, q_k: float) -> None:
-    """Refuse a fit whose test risk, or the standard error of samples of it, does not exist.
+    """Refuse a fit whose test risk, or the variance of samples of it, is infinite.
 
-    An element-wise kernel that grows like exp(b x^2) makes it infinite at long keys.
-    The scores of a new sample are normal with variance q_k, up to the shift of the relevant token, which decides nothing.
+    That happens at long keys for an element-wise kernel that grows like exp(b x^2). The scores of a new sample are normal with
+    variance q_k; the shift of the relevant token does not matter for convergence.
 
     Raises:
-        CannotEvaluate: in one line.
+        CannotEvaluate: where E kappa^2 or E kappa^4 is infinite.
     """
     if attention.is_normalised:
         return
@@ -179,11 +183,11 @@ def check_risk(attention: Attention, q_k: float) -> None:
 
 
 def _error(numbers: Sequence[float], found: Sequence[FixedPoint]) -> float:
-    """The standard error of a mean over randomisations, and what their fixed points move it by in second order.
+    """The error of a mean over randomisations: standard error and, in quadrature, the bias from the scatter of the fixed points.
 
-    A coordinate that scatters by d moves a number by about d^2/2 on average, relative to its size. It does so too where the
-    number hardly scatters, as a risk near its largest value. A key near 0 moves a number in proportion to its squared length,
-    not to the logarithm; and as that is never below 0, its mean may be off by as much as it scatters.
+    A coordinate that scatters by d shifts a mean by about d^2/2 relative to its size, even where the number itself hardly scatters,
+    as a risk near its maximum. Near key 0 the coordinate is the squared length, not its logarithm; and as that cannot be negative,
+    the mean may be off by as much as it scatters.
     """
     coordinates = np.array([point.state.coordinates() for point in found])
     beside = 0.0
@@ -196,20 +200,20 @@ def _error(numbers: Sequence[float], found: Sequence[FixedPoint]) -> float:
 
 
 def _unseen(found: Sequence[FixedPoint]) -> float:
-    """Squared length of a key that may be there though it is 0 on these samples, as the share of those not seen has it.
+    """Squared length that a key of 0 may have due to samples too rare to be drawn (see ``FixedPoint.unseen``).
 
-    It is no less than what is held in the place of 0.
+    0 where no key is 0; else at least ``ZERO_KEY``.
     """
     mean = sum(point.unseen for point in found) / len(found)
-    return max(mean / len(found), VANISHED) if mean else 0.0
+    return max(mean / len(found), ZERO_KEY) if mean else 0.0
 
 
 def branches(
     problem: FitProblem, training: Training, seed: int, starts: Sequence[str] = STARTS
 ) -> dict[str, FixedPoint]:
-    """The fixed point of one coarse randomisation from each start, the lowest energy first; equal ones once.
+    """Distinct fixed points on one coarse randomisation, by the start they come from, the lowest energy first.
 
-    An iteration that did not arrive is left out, as the energy where it stopped says nothing; maybe none is left.
+    Starts from which the iteration does not converge are left out; the result may be empty.
     """
     found: dict[str, FixedPoint] = {}
     for count in FIRST:
@@ -225,8 +229,8 @@ def branches(
 
 
 def _ways(training: Training) -> Iterator[list[Training]]:
-    """Stages on the way to a training: none before it, then fewer samples, as where data abound the basin shrinks like
-    1/alpha; then moderate ridges where its own are extreme.
+    """Continuation paths to a training, tried in turn: directly; from ``ABUNDANT`` samples, as at large alpha the basin of
+    attraction shrinks like 1/alpha; from moderate ridges where its own are extreme.
     """
     yield [training]
     if training.alpha > ABUNDANT:
@@ -240,7 +244,7 @@ def _ways(training: Training) -> Iterator[list[Training]]:
 
 
 def _along(saddle: SaddleMap, name: str, way: Sequence[Training]) -> FixedPoint | None:
-    """The fixed point at the end of a way, each stage from the one before."""
+    """The fixed point at the end of a continuation path, each stage started from the one before; None where a stage fails."""
     state, before, point = start(name, way[0].alpha), way[0].alpha, None
     for stage in way:
         point = attempt(saddle, stage, state.with_samples(stage.alpha / before))
@@ -251,7 +255,7 @@ def _along(saddle: SaddleMap, name: str, way: Sequence[Training]) -> FixedPoint 
 
 
 def not_found(training: Training) -> CannotEvaluate:
-    """What to say where no iteration arrives."""
+    """The error to raise where no iteration converges."""
     return CannotEvaluate(
         f"fixed point at alpha = {training.alpha:g}, ridges {training.r_k:g} and {training.r_v:g}: found no start from "
         "which the order parameters settle; expected convergence, so try ridges or an alpha nearer 1"
@@ -265,7 +269,7 @@ def _summary(
 
     def value(name: str) -> Value:
         numbers = [attrgetter(name)(point) for point in found]
-        # The few samples pull with a force that does not vanish with the key, and so they move V_k by the root of q_k.
+        # rare samples exert a force that does not vanish with the key, and so change V_k in proportion to sqrt(q_k)
         hidden = {"state.q_k": _unseen(found), "state.V_k": float(np.mean(numbers)) * math.sqrt(_unseen(found))}
         return statistical(numbers, math.hypot(_error(numbers, found), hidden.get(name, 0.0)), method, seconds)
 
@@ -282,7 +286,7 @@ def _summary(
 
 
 def statistical(numbers: Sequence[float], error: float, method: str, seconds: float) -> Value:
-    """The mean of independent numbers as a Value, with this for one standard error."""
+    """The mean of independent numbers as a ``Value``; ``error`` is one standard error."""
     mean = float(np.mean(numbers))
     digits = math.floor(math.log10(abs(mean) / error)) + 1 if mean and error > 0 else 15 if mean else 0
     return Value(mpf(mean), mpf(error), Kind.STATISTICAL, min(max(digits, 0), 15), method, seconds)

@@ -15,7 +15,7 @@ from symslr.evaluation.finite_sample.fields import (
     value_fields,
 )
 from symslr.evaluation.finite_sample.problem import ReplicaState
-from symslr.evaluation.finite_sample.proximal import Samples, SampleTerms, dual_residual, minimise
+from symslr.evaluation.finite_sample.proximal import ProximalTerms, Samples, dual_residual, minimise
 from symslr.evaluation.sampling.points import normal_points, sub_seed
 from symslr.model.attention import Attention
 from symslr.model.sequence_law import SequenceLaw
@@ -23,19 +23,19 @@ from symslr.theory.finite_sample import ProximalProblem
 
 
 @lru_cache(maxsize=64)
-def _proximal(attention: Attention) -> tuple[SampleTerms, tuple[float, float] | None]:
-    """The compiled proximal problem of an attention, shared by all randomisations, and (c0, c1) where it is affine."""
+def _proximal(attention: Attention) -> tuple[ProximalTerms, tuple[float, float] | None]:
+    """The compiled proximal problem of an attention, and (c0, c1) where sigma = c0 + c1 chi, else None; cached."""
     problem = ProximalProblem(attention)
     affine = problem.affine
-    return SampleTerms(problem), None if affine is None else (float(affine[0]), float(affine[1]))
+    return ProximalTerms(problem), None if affine is None else (float(affine[0]), float(affine[1]))
 
 
-NUDGE = 1e-4
-"""Half of a central difference of the forces."""
+DIFFERENCE_STEP = 1e-4
+"""Step of central differences of the forces."""
 
 
 class SampleSet:
-    """Fixed random points that become samples of one length; remembers the last proximal points.
+    """Samples of one length from fixed random points; the last proximal points are kept as starts of the next ones.
 
     Args:
         law: law of a sequence of this length.
@@ -54,7 +54,7 @@ class SampleSet:
         self.terms, self.affine = _proximal(attention)
         self._own_seed = sub_seed(seed, 1)
         self._keys: Array | None = None
-        self._quiet_keys: Array | None = None
+        self._noiseless_keys: Array | None = None
 
     def mean(self, per_sample: Array) -> float:
         """Mean over the samples, with their importance weights where they have any."""
@@ -62,38 +62,39 @@ class SampleSet:
         return float(np.mean(per_sample if weights is None else per_sample * weights))
 
     def forget(self) -> None:
-        """Drop the remembered proximal points."""
-        self._keys = self._quiet_keys = None
+        """Forget the last proximal points."""
+        self._keys = self._noiseless_keys = None
 
-    def means(self, state: ReplicaState, guarded: bool, quieted: bool = False) -> Array:
-        """What the saddle-point equations ask of these samples, shape (7,).
+    def means(self, state: ReplicaState, multistart: bool, noise_subtracted: bool = False) -> Array:
+        """The means in the saddle-point equations, shape (7,).
 
         E sum f^2, E sum f xi/sqrt(q - m^2) and E sum f h of the keys, the same of the values, and E (y - f)^2/2 on the
         training samples.
 
         Args:
-            quieted: subtract the same means with forces that know neither the label's noise nor that of drawn keys. What
-                is subtracted has mean zero, and without it E f xi/sqrt(q - m^2) scatters like sqrt(alpha/n) where data
-                abound. It costs a second proximal problem a sample.
+            multistart: start every proximal problem from several points.
+            noise_subtracted: use control variates of mean 0: the same means with forces that do not depend on the noise of the
+                label and of drawn keys. Without them E f xi/sqrt(q - m^2) scatters like sqrt(alpha/n) at large alpha. They cost a
+                second proximal problem a sample.
         """
         keys, values, samples = self._samples(state)
-        self._keys, force_k, force_v, residual = self._forces(samples, self._keys, guarded)
+        self._keys, force_k, force_v, residual = self._forces(samples, self._keys, multistart)
         pairs = [(f, g) for f, of in ((force_k, keys), (force_v, values)) for g in (f, of.push, of.hidden)]
         means = np.array([*(self.mean(np.einsum("ln,ln->n", *pair)) for pair in pairs), self.mean(residual**2) / 2])
-        if quieted:
-            means[[1, 4, 5]] -= self._quiet_means(state, keys, values, samples, guarded)
+        if noise_subtracted:
+            means[[1, 4, 5]] -= self._noise_means(state, keys, values, samples, multistart)
         return means
 
-    def _quiet_means(
-        self, state: ReplicaState, keys: Fields, values: Fields, samples: Samples, guarded: bool
+    def _noise_means(
+        self, state: ReplicaState, keys: Fields, values: Fields, samples: Samples, multistart: bool
     ) -> list[float]:
-        """Means of noise times forces that do not know it: f xi of the keys, f xi and f h of the values."""
+        """The control variates: noise times forces independent of it, f xi of the keys, f xi and f h of the values."""
         share = state.m_v / state.q_v
-        omega = samples.omega_chi if keys.quiet is None else keys.quiet
+        omega = samples.omega_chi if keys.noiseless is None else keys.noiseless
         known = replace(samples, omega_chi=omega, label=share * values.omega[0])
-        self._quiet_keys, force_k, force_v, _ = self._forces(known, self._quiet_keys, guarded)
+        self._noiseless_keys, force_k, force_v, _ = self._forces(known, self._noiseless_keys, multistart)
         of_label = values.push[0] - values.omega[0] / state.q_v, values.hidden[0] - share * values.omega[0]
-        of_keys = 0.0 if keys.quiet is None else self.mean(np.einsum("ln,ln->n", force_k, keys.push))
+        of_keys = 0.0 if keys.noiseless is None else self.mean(np.einsum("ln,ln->n", force_k, keys.push))
         return [of_keys, *(self.mean(force_v[0] * part) for part in of_label)]
 
     def _samples(self, state: ReplicaState) -> tuple[Fields, Fields, Samples]:
@@ -101,19 +102,21 @@ class SampleSet:
         values, label = value_fields(self.value_normals, state.m_v, state.q_v, self.noise)
         return keys, values, Samples(keys.omega, values.omega, label, state.V_k, state.V_v)
 
-    def _forces(self, samples: Samples, start: Array | None, guarded: bool) -> tuple[Array | None, Array, Array, Array]:
+    def _forces(
+        self, samples: Samples, start: Array | None, multistart: bool
+    ) -> tuple[Array | None, Array, Array, Array]:
         """Proximal keys, forces on keys and values, each of shape (L, n), and residuals y - f there.
 
         Args:
-            start: keys near the proximal ones; where there are none, several starts are tried.
+            start: keys near the proximal ones; None for several starts.
         """
         if self.affine is not None:
             return None, *self._affine_forces(samples, *self.affine)
-        keys, _ = minimise(self.terms, samples, start, guarded or start is None)
+        keys, _ = minimise(self.terms, samples, start, multistart or start is None)
         sigma = self.terms.activation(keys)
         norm = np.einsum("ln,ln->n", sigma, sigma)
         residual = (samples.label - np.einsum("ln,ln->n", sigma, samples.omega_z)) / (1 + samples.V_v * norm)
-        # (chi - omega)/V_k without the cancellation where V_k is small: minus the data term's slope.
+        # (chi - omega)/V_k as minus the slope of the data term: no cancellation where V_k is small
         force = -self.terms.force(keys, samples.omega_z, samples.label, samples.V_v)
         return keys, force, sigma * residual, residual
 
@@ -127,41 +130,41 @@ class SampleSet:
         return slope * rho * value, rho * attention, rho
 
     def jumps(self, state: ReplicaState) -> float:
-        """Share of samples whose proximal minimum is not the one that descent from their field finds."""
+        """Share of samples whose global proximal minimum is not the one that descent from their field finds."""
         if self.affine is not None:
             return 0.0
         samples = self._samples(state)[2]
-        near, best = (minimise(self.terms, samples, guarded=guarded)[1] for guarded in (False, True))
+        near, best = (minimise(self.terms, samples, multistart=multistart)[1] for multistart in (False, True))
         return self.mean((near > best + 1e-9 * (1 + best)).astype(float))
 
     def squared_slopes(self, state: ReplicaState) -> Array:
-        """sum_lm (d f_a,l/d omega_b,m)^2 of every sample with its weight, shape (2, 2, n), a, b = k, v.
+        """sum_lm (d f_a,l/d omega_b,m)^2 of every sample times its weight, shape (2, 2, n), a, b = k, v.
 
-        By central differences of the forces along every field; jumps of the proximal point are not in them.
+        By central differences within the basin of each sample: jumps of the proximal point are not included.
         """
         samples = self._samples(state)[2]
-        self._keys, *_ = self._forces(samples, self._keys, guarded=True)
+        self._keys, *_ = self._forces(samples, self._keys, multistart=True)
         squares = np.zeros((2, 2, len(samples.label)))
         for b, name in enumerate(("omega_chi", "omega_z")):
             field = getattr(samples, name)
-            for moved in NUDGE * np.eye(self.length)[:, :, None]:
+            for moved in DIFFERENCE_STEP * np.eye(self.length)[:, :, None]:
                 sides = (replace(samples, **{name: field + side}) for side in (moved, -moved))
-                up, down = (self._forces(side, self._keys, guarded=False)[1:3] for side in sides)
+                up, down = (self._forces(side, self._keys, multistart=False)[1:3] for side in sides)
                 for a in (0, 1):
-                    slope = (up[a] - down[a]) / (2 * NUDGE)
+                    slope = (up[a] - down[a]) / (2 * DIFFERENCE_STEP)
                     squares[a, b] += np.einsum("ln,ln->n", slope, slope)
         return squares if self.sampler.weights is None else squares * self.sampler.weights
 
-    def parted(self, state: ReplicaState, apart: Array) -> tuple[float, float]:
-        """E sum (f - f')^2 of keys and of values, of two fits to the same samples whose fields are a little apart.
+    def force_differences(self, state: ReplicaState, apart: Array) -> tuple[float, float]:
+        """E sum (f - f')^2 of keys and of values, for two fits to the same samples whose fields differ.
 
         Args:
-            apart: mean squared difference of the two fields of a key and of a value, below 2 (q - m^2).
+            apart: mean squared difference of the two fields, of keys and of values, below 2 (q - m^2), shape (2,).
         """
-        # What the two share is a field of the same overlap and of shorter length; what they do not is independent of it.
+        # the common part of the two fields has the same overlap and a smaller length; the rest is independent of it
         shared = replace(state, q_k=state.q_k - apart[0] / 2, q_v=state.q_v - apart[1] / 2)
         common = self._samples(shared)[2]
-        # Not Sobol points: a second scrambling of the same ones would depend on the first.
+        # pseudorandom, not Sobol points: a second scrambling of the same points would not be independent of the first
         normals = np.random.default_rng(self._own_seed).standard_normal((2, 2, *common.omega_chi.shape))
         (keys, values), (others, other_values) = (
             self._forces(
@@ -171,7 +174,7 @@ class SampleSet:
                     omega_z=common.omega_z + np.sqrt(apart[1] / 2) * value_part,
                 ),
                 None,
-                guarded=True,
+                multistart=True,
             )[1:3]
             for key_part, value_part in normals
         )

@@ -1,4 +1,4 @@
-"""The Bayes risk of a law of location: the route is chosen by what is known of the tokens."""
+"""The Bayes risk of a law of location: an exact formula where there is one, else quadrature, else sampling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sympy import Add, Expr, Integral, Mul, N, S, Symbol, exp, oo, sqrt
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.location.chains.bayes import chain_means
-from symslr.evaluation.location.means import Means, Part, added, by_two_rules
+from symslr.evaluation.location.means import Estimate, Means, by_two_rules, sum_of_estimates
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.samples.points import quadrature, sampled_until_sharp
 from symslr.evaluation.location.setting import Setting, relevant
@@ -39,18 +39,18 @@ from symslr.model.symbols import L, l, x
 from symslr.parallel.blas import on_one_blas_thread
 from symslr.theory.bayes import bayes_risk
 
-CARRIED = 0.1
-"""Relative standard error beyond which single sequences decide, whose spread samples do not show."""
+LARGEST_SCATTER = 0.1
+"""Relative standard error above which a sampled value is refused: a few rare sequences carry it, and the error is unreliable."""
 SHARP = 1e-6
-"""Relative error of compressed laws up to which nothing is sampled."""
+"""Relative error of ``compressed_means`` below which no sampling is tried."""
 SECONDS = 6.0
-"""Of processor time for a value that is sampled."""
-SHORT = 3
-"""Tokens up to which a rule over all keys is as good as any."""
-GUARD = 30
-"""Digits beyond those that are asked for in which the parts of a number are put together: mpmath's own are 15."""
-DIFFERENT = 10**6
-"""Different coins up to which every one has its own sum."""
+"""Processor time of one sampled value, unless asked otherwise."""
+FEWEST_TOKENS = 3
+"""Sequence length from which the structured routes are tried; for two tokens a quadrature over both keys is as good."""
+GUARD_DIGITS = 30
+"""Extra decimal digits in which parts are added up, beyond those asked for."""
+MOST_COINS = 10**6
+"""Most different probabilities of relevance: each one costs a sum over the nodes of a key."""
 
 
 @on_one_blas_thread
@@ -74,26 +74,32 @@ def bayes_value(
         CannotEvaluate: when the digits are out of reach, with the reason.
         ValueError: for missing or inadmissible values.
     """
-    began, here = time.perf_counter(), valued(task, values)
+    began, here = time.perf_counter(), with_values(task, values)
     lengths = tuple(here.length) if isinstance(here.length, LengthLaw) else ((here.length, S.One),)
-    with workdps(GUARD + (digits or GUARD)):
+    with workdps(GUARD_DIGITS + (digits or GUARD_DIGITS)):
         parts = [
             bayes_excess(replace(here, length=length, noise=0).at({}), digits, backend, seconds / len(lengths)).scaled(
                 mpf(share.p) / share.q
             )
             for length, share in lengths
         ]
-        return handed_out(added(parts), here.noise, digits, began)
+        return risk_from_excess(sum_of_estimates(parts), here.noise, digits, began)
 
 
-def handed_out(excess: Part, noise: Expr, digits: int | None, began: float) -> Value:
-    """The risk from what of it is above Delta^2, ``began`` at a time of ``perf_counter``.
+def risk_from_excess(excess: Estimate, noise: Expr, digits: int | None, began: float) -> Value:
+    """Delta^2 + excess, as a ``Value`` with its error, its digits and the time it took.
+
+    Args:
+        excess: the risk above Delta^2.
+        noise: Delta.
+        digits: significant digits wanted; None for those that the error leaves.
+        began: start of the computation, by ``time.perf_counter``.
 
     Raises:
-        CannotEvaluate: where more digits are wanted than are known.
+        OutOfDigits: where more digits are wanted than the error leaves.
     """
-    with workdps(GUARD + (digits or GUARD)):
-        value = _exactly(noise**2) + mpf(excess.value)
+    with workdps(GUARD_DIGITS + (digits or GUARD_DIGITS)):
+        value = _to_mpf(noise**2) + mpf(excess.value)
         error = mpf(excess.error)
         if noise != 0:
             error += 2 * mp.eps * abs(value)  # 16/25 is no binary number
@@ -103,11 +109,11 @@ def handed_out(excess: Part, noise: Expr, digits: int | None, began: float) -> V
     return Value(value, error, excess.kind, reached, excess.method, time.perf_counter() - began)
 
 
-def valued(task: LocationTask, values: Mapping[Any, object] | None) -> LocationTask:
-    """The task at values of all its symbols.
+def with_values(task: LocationTask, values: Mapping[Any, object] | None) -> LocationTask:
+    """The task with a number for each of its symbols.
 
     Raises:
-        ValueError: naming those that are missing.
+        ValueError: naming the symbols without a value.
     """
     here = task.at(values or {})
     missing = ", ".join(sorted(map(str, here.free_symbols)))
@@ -116,32 +122,32 @@ def valued(task: LocationTask, values: Mapping[Any, object] | None) -> LocationT
     return here
 
 
-def bayes_excess(task: LocationTask, digits: int | None, backend: str | None, seconds: float) -> Part:
-    """E (r - a)^T C_v (r - a) at a fixed length."""
+def bayes_excess(task: LocationTask, digits: int | None, backend: str | None, seconds: float) -> Estimate:
+    """E (r - a)^T C_v (r - a), the Bayes risk above Delta^2, at a fixed length."""
     if task.length == relevant(task.location):
-        return Part(mpf(0), mpf(0), Kind.CERTIFIED, "every position is relevant")
+        return Estimate(mpf(0), mpf(0), Kind.CERTIFIED, "every position is relevant")
     plain, factor = without_common_parts(task)
-    plain, share = by_the_irrelevant(plain)
+    plain, share = complement_task(plain)
     factor = factor * share
     reduced = plain.reduced()
     formula = bayes_risk(reduced) if reduced is not None else bayes_integral(plain)
     if formula is not None:
         found = evaluate(formula, {}, digits, backend)
-        part = Part(found.value, found.error, found.kind, found.method)
-        return part.scaled(_exactly(factor))
+        part = Estimate(found.value, found.error, found.kind, found.method)
+        return part.scaled(_to_mpf(factor))
     if backend in ("arb", "mpmath"):
         raise CannotEvaluate(
             f"{backend}: no formula by one-token integrals for this law of location; expected no backend"
         )
-    return bayes_means(Setting.of(plain), seconds).part().scaled(float(factor))
+    return bayes_means(Setting.of(plain), seconds).estimate().scaled(float(factor))
 
 
-def _exactly(number: Expr) -> Any:
+def _to_mpf(number: Expr) -> Any:
     return mpf(str(N(number, mp.dps)))
 
 
 def without_common_parts(task: LocationTask) -> tuple[LocationTask, Expr]:
-    """The task without a common shift of keys, and without the common part of values, with the factor left of the risk.
+    """A simpler task and the factor by which its excess risk is multiplied: no common shift of keys, no common part of values.
 
     As sum_l (r_l - a_l) = 0 for one position or subsets, values of correlation rho and variance v leave the factor v (1 - rho).
     """
@@ -153,10 +159,10 @@ def without_common_parts(task: LocationTask) -> tuple[LocationTask, Expr]:
     return task, S.One
 
 
-def by_the_irrelevant(task: LocationTask) -> tuple[LocationTask, Expr]:
-    """The task of finding the L - s irrelevant positions where these are fewer, and the factor left of the risk.
+def complement_task(task: LocationTask) -> tuple[LocationTask, Expr]:
+    """The complementary task, to find the L - s irrelevant positions where these are fewer, and the factor of its excess risk.
 
-    With one shift of independent keys, a relevant key seen from its own mean is an irrelevant one seen from there: the weights
+    For independent keys and one value of theta, exchanging relevant and irrelevant keys is a reflection of the key: the weights
     become 1/w with the same law, and p_l becomes 1 - p_l.
     """
     where, covariances = task.location, (task.key_covariance, task.value_covariance)
@@ -172,7 +178,7 @@ def by_the_irrelevant(task: LocationTask) -> tuple[LocationTask, Expr]:
 
 
 def bayes_means(setting: Setting, seconds: float = SECONDS) -> Means:
-    """E (r - a)^T C_v (r - a) in float64, by the best route that there is."""
+    """E (r - a)^T C_v (r - a) in float64, by the most accurate method that applies."""
     if setting.size == setting.length:
         return Means(np.zeros((2, 1)), Kind.ESTIMATED, "every position is relevant", rounding=0.0)
     where, independent = setting.task.location, setting.are_keys_independent and has_grid(setting)
@@ -182,24 +188,25 @@ def bayes_means(setting: Setting, seconds: float = SECONDS) -> Means:
     if independent and isinstance(where, Independent):
         return by_two_rules(partial(_coins, setting), "quadrature over one token in float64")
     rough = None
-    if setting.length >= SHORT:
+    if setting.length >= FEWEST_TOKENS:
         for route in (common_means, chain_means) if isinstance(where, OnePosition) else (pairs_means,):
             found = route(setting)
             if found is not None:
                 return found
         rough = compressed_means(setting, seconds / 2)
-        if rough is not None and rough.part().error <= SHARP * rough.part().value:
+        if rough is not None and rough.estimate().error <= SHARP * rough.estimate().value:
             return rough
     return _over_all_keys(setting, seconds, rough)
 
 
 def _over_all_keys(setting: Setting, seconds: float, rough: Means | None) -> Means:
-    """By a rule over all keys where these are few, from samples elsewhere, with control variates where tokens are alike.
+    """Quadrature over all keys where these are few, else samples, with control variates where tokens are exchangeable.
 
-    Or what is known ``rough``ly, where that has the smaller error, as under a strong signal.
+    Args:
+        rough: an estimate that is at hand; it is returned where its error is smaller, as under a strong signal.
 
     Raises:
-        CannotEvaluate: where so few sequences carry the risk that samples do not show its error.
+        CannotEvaluate: where a few rare sequences carry the risk, so that the standard error is unreliable.
     """
     left = posterior(setting)
 
@@ -212,10 +219,10 @@ def _over_all_keys(setting: Setting, seconds: float, rough: Means | None) -> Mea
     means = subset_means(setting, seconds)
     if means is None:
         means = sampled_until_sharp(setting, integrand, lambda row: float(row[0]), seconds)
-    part = means.part()
-    if rough is not None and rough.part().error <= part.error:
+    part = means.estimate()
+    if rough is not None and rough.estimate().error <= part.error:
         return rough
-    if part.error >= CARRIED * part.value:
+    if part.error >= LARGEST_SCATTER * part.value:
         raise CannotEvaluate(
             f"{means.method}: {part.value:.1g} with an error of {part.error:.1g}; so few sequences carry it that the error "
             "is not to be trusted; expected a weaker signal, or a law with a route of its own"
@@ -233,10 +240,10 @@ def _coins(setting: Setting, rule: Rule) -> float:
     """sum_l C_ll E_l[p (1 - p)] under the law of every token."""
     found = nodes(setting, key_step(setting, rule))
     logs = setting.token_log_weight(found.keys)
-    shares, inverse = np.unique(setting.coins, return_inverse=True)
+    shares, inverse = np.unique(setting.coin_probabilities, return_inverse=True)
     counts = np.bincount(inverse.ravel(), setting.value_variances)
-    if len(shares) > DIFFERENT:
-        raise CannotEvaluate(f"found {len(shares)} different coins; expected at most {DIFFERENT}")
+    if len(shares) > MOST_COINS:
+        raise CannotEvaluate(f"found {len(shares)} different coins; expected at most {MOST_COINS}")
     total = 0.0
     for start in range(0, len(shares), 4096):
         share, count = shares[start : start + 4096], counts[start : start + 4096]
@@ -247,14 +254,15 @@ def _coins(setting: Setting, rule: Rule) -> float:
 
 
 MOST_KINDS = 12
-"""Different positions up to which every one has an integral of its own."""
+"""Most different priors, or probabilities of relevance, for which a formula is written: each one has its own integrals."""
 
 
 def bayes_integral(task: LocationTask) -> Expr | None:
-    """The Bayes risk of a task with independent keys and values along one direction; None where it is of another form.
+    """A formula of one-token integrals for the Bayes risk; None unless keys and values are independent, along one direction.
 
     One position: E sum_l p_l (1 - p_l) = int du sum_{l, m; l != m} pi_l pi_m E[w e^{-u pi_l w}] E[w e^{-u pi_m w}] prod of the
-    others' E[e^{-u pi_k w}], positive terms only. Coins: sum_l E_0[w pi_l (1 - pi_l)/(pi_l w + 1 - pi_l)].
+    others' E[e^{-u pi_k w}], positive terms only. Each position by itself with probability pi_l: sum_l
+    E_0[w pi_l (1 - pi_l)/(pi_l w + 1 - pi_l)].
     """
     if task.key_covariance is not None or task.value_covariance is not None or task.signal.directions > 1:
         return None

@@ -1,4 +1,4 @@
-"""Numbers with their errors: means of several columns by two rules or by replications, and what is read from them."""
+"""Estimates with errors: means by two quadrature rules or by random replications, and functions of such means."""
 
 from __future__ import annotations
 
@@ -14,67 +14,67 @@ from symslr.evaluation.sampling.scatter import standard_error
 from symslr.expression.value import Kind
 
 LEAST_SQUARE = 1e-290
-"""Mean square of weights that has all its digits in float64."""
+"""Least mean square of weights that is accepted: below, float64 loses digits to underflow."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """A number, its error, and how it was made."""
+class Estimate:
+    """A number with its error, the kind of that error (see ``Value``), and the method."""
 
     value: Any
     error: Any
     kind: Kind
     method: str
 
-    def scaled(self, factor: Any) -> Part:
+    def scaled(self, factor: Any) -> Estimate:
         return replace(self, value=self.value * factor, error=self.error * factor)
 
 
-def added(parts: Sequence[Part]) -> Part:
-    """The sum of numbers, as certain as the least certain of them."""
+def sum_of_estimates(parts: Sequence[Estimate]) -> Estimate:
+    """The sum of estimates; errors add, and the kind is that of the least certain one."""
     kinds = {part.kind for part in parts}
     kind = next(k for k in (Kind.STATISTICAL, Kind.ESTIMATED, Kind.CERTIFIED) if k in kinds)
     methods = "; ".join(dict.fromkeys(part.method for part in parts))
-    return Part(sum(part.value for part in parts), sum(part.error for part in parts), kind, methods)
+    return Estimate(sum(part.value for part in parts), sum(part.error for part in parts), kind, methods)
 
 
 @dataclass(frozen=True)
 class Means:
-    """Means of some columns: one row for every independent estimate, (estimates, columns).
+    """Several estimates of the same means.
 
     Attributes:
-        rows: of a quadrature, its two rules, the finer first; of samples, the replications.
-        kind, method: as of a ``Value``.
-        rounding: what float64 may lose, of numbers of the size 1.
-        unsettled: by how much more than two rules differ the finer may be off, where they have not come to rest.
+        rows: shape (estimates, columns). Quadrature: the finer rule, then the coarser one. Sampling: independent replications.
+        kind, method: as in a ``Value``.
+        rounding: rounding error of a number of size 1.
+        inflation: the difference of the two rules is multiplied by this to give the error.
     """
 
     rows: Any
     kind: Kind
     method: str
     rounding: float = 1e-15
-    unsettled: float = 1.0
+    inflation: float = 1.0
 
-    def part(self, read: Callable[[Any], float] = lambda row: float(row[0])) -> Part:
-        """A function of the means, the first one by default.
+    def estimate(self, read: Callable[[Any], float] = lambda row: float(row[0])) -> Estimate:
+        """A function of the row of means, the first mean by default, with its error.
 
-        Its error is one standard error with Student's factor, or the difference of two rules.
+        The error is one standard error with Student's factor, or the difference of the two rules and the rounding.
         """
         found = [read(row) for row in self.rows]
         if self.kind is Kind.STATISTICAL:
-            return Part(float(np.mean(found)), standard_error(found), self.kind, self.method)
-        error = self.unsettled * abs(found[0] - found[1]) + self.rounding * max(1.0, abs(found[0]))
-        return Part(found[0], error, self.kind, self.method)
+            return Estimate(float(np.mean(found)), standard_error(found), self.kind, self.method)
+        error = self.inflation * abs(found[0] - found[1]) + self.rounding * max(1.0, abs(found[0]))
+        return Estimate(found[0], error, self.kind, self.method)
 
 
 def by_two_rules(compute: Callable[[Rule], Any], method: str, rounding: float = 1e-15, factor: float = 1.0) -> Means:
-    """What is computed by the fine and by the coarse rule, as a number or a row, with so many times more nodes of a key."""
+    """``compute`` by the fine and by the coarse rule, a number or a row; steps of a key are divided by ``factor``."""
     rows = np.array([np.atleast_1d(compute(replace(rule, key=rule.key / factor))) for rule in (FINE, COARSE)])
     return Means(rows, Kind.ESTIMATED, method, rounding)
 
 
-def mixed(parts: Sequence[tuple[float, Means]]) -> Means:
-    """Means of a mixture; where any is sampled, those that are not have their value in every replication."""
+def mixture(parts: Sequence[tuple[float, Means]]) -> Means:
+    """The mean of a mixture from (probability, means) pairs; a quadrature is repeated in every replication of a sample."""
     if len(parts) == 1:
         return parts[0][1]
     sampled = [found for _, found in parts if found.kind is Kind.STATISTICAL]
@@ -83,15 +83,15 @@ def mixed(parts: Sequence[tuple[float, Means]]) -> Means:
         for share, found in parts
     )
     kind = Kind.STATISTICAL if sampled else Kind.ESTIMATED
-    rounding, unsettled = (max(getattr(found, name) for _, found in parts) for name in ("rounding", "unsettled"))
-    return Means(rows, kind, "; ".join(dict.fromkeys(found.method for _, found in parts)), rounding, unsettled)
+    rounding, inflation = (max(getattr(found, name) for _, found in parts) for name in ("rounding", "inflation"))
+    return Means(rows, kind, "; ".join(dict.fromkeys(found.method for _, found in parts)), rounding, inflation)
 
 
-def residual(row: Any) -> float:
-    """E r^T C r - b^T G^{-1} b from the matrix of all products, the first of which are those of the read-out.
+def least_squares_residual(row: Any) -> float:
+    """E r^T C r - b^T G^{-1} b from the flattened Gram matrix of (r, sigma_1, ..., sigma_H), shape ((H + 1)^2,).
 
     Raises:
-        CannotEvaluate: where a mean square of weights is 0, as far as float64 tells, or infinite.
+        CannotEvaluate: where a mean square of weights is 0 in float64, or infinite.
     """
     size = round(np.sqrt(len(row)))
     products = row.reshape(size, size)

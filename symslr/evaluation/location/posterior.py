@@ -1,4 +1,4 @@
-"""E[r_l | chi] at many sequences at once, and the variance that is left: one function for every law of location."""
+"""The posterior mean E[r_l | chi] and the posterior variance, on arrays of sequences, for every law of location."""
 
 from __future__ import annotations
 
@@ -12,41 +12,43 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.setting import Setting, chain_of, common_part
-from symslr.evaluation.location.subsets.counts import inclusion
+from symslr.evaluation.location.setting import Setting, chain_parameters, shared_and_own_variance
+from symslr.evaluation.location.subsets.counts import inclusion_probabilities
 from symslr.evaluation.location.tables.attention import given_common_part
 from symslr.model.location.where import Independent, OnePosition
 
 FEW_CONFIGURATIONS = 64
-"""Hidden configurations that are written out even where a structure helps: it is quicker."""
+"""Up to this many hidden configurations are enumerated even where a structured sum exists: it is quicker."""
 MOST_CONFIGURATIONS = 4096
-"""Hidden configurations that are written out where no structure helps."""
+"""Most hidden configurations that are enumerated where no structured sum exists."""
 
 Posterior = Callable[[Any], tuple[Any, Any]]
-"""Keys (n, L, p) to (a, left): a_l = E[r_l | chi], (n, L), and E[(r - a)^T C_v (r - a) | chi], (n,)."""
+"""Keys (n, L, p) -> (a, v): a_l = E[r_l | chi], shape (n, L), and v = E[(r - a)^T C_v (r - a) | chi], shape (n,)."""
 
 
 def posterior(setting: Setting) -> Posterior:
-    """The posterior of a setting.
+    """The posterior of a setting, as a function of keys.
 
     Raises:
-        CannotEvaluate: where keys are correlated, several positions may be relevant, and there are too many ways.
+        CannotEvaluate: for more than ``MOST_CONFIGURATIONS`` hidden configurations without a structured sum.
     """
     where, independent = setting.task.location, setting.are_keys_independent
     if isinstance(where, OnePosition):
         return lambda keys: _one(setting, keys)
     if independent and isinstance(where, Independent):
         return lambda keys: _coins(setting, keys)
-    if setting.are_values_independent and ways(setting) > FEW_CONFIGURATIONS:
+    if setting.are_values_independent and configuration_count(setting) > FEW_CONFIGURATIONS:
         if independent:
             odds = setting.log_prior
-            return lambda keys: sized(setting, *inclusion(setting.log_weights(keys) + odds, setting.size)[:2])
-        if chain_of(setting.task.key_covariance) is not None:
-            return lambda keys: sized(setting, *along_the_chain(setting, keys))
-        if common_part(setting.task.key_covariance) and setting.directions == 1:
-            return lambda keys: sized(setting, *given_all(setting, keys))
+            return lambda keys: from_inclusion(
+                setting, *inclusion_probabilities(setting.log_weights(keys) + odds, setting.size)[:2]
+            )
+        if chain_parameters(setting.task.key_covariance) is not None:
+            return lambda keys: from_inclusion(setting, *by_forward_backward(setting, keys))
+        if shared_and_own_variance(setting.task.key_covariance) and setting.directions == 1:
+            return lambda keys: from_inclusion(setting, *by_common_part(setting, keys))
     every = configurations(setting)
-    return lambda keys: enumerated(setting, every, keys)
+    return lambda keys: by_enumeration(setting, every, keys)
 
 
 def _one(setting: Setting, keys: Any) -> tuple[Any, Any]:
@@ -72,8 +74,8 @@ def _coins(setting: Setting, keys: Any) -> tuple[Any, Any]:
     return p, np.einsum("l,nl,nl->n", setting.value_variances, p, miss)
 
 
-def sized(setting: Setting, p: Any, miss: Any) -> tuple[Any, Any]:
-    """(a, left) from the probabilities of being relevant and of not, with independent values."""
+def from_inclusion(setting: Setting, p: Any, miss: Any) -> tuple[Any, Any]:
+    """(a, v) of ``Posterior`` for independent values, from P(l relevant | chi) and P(l irrelevant | chi), (n, L) each."""
     size = max(setting.size, 1)
     return p / size, np.einsum("nl,nl->n", p, miss) / size**2
 
@@ -87,7 +89,7 @@ class Configurations:
     signals: Any
 
 
-def ways(setting: Setting) -> int:
+def configuration_count(setting: Setting) -> int:
     """The number of hidden configurations."""
     kinds = len(setting.shares)
     if isinstance(setting.task.location, Independent):
@@ -101,7 +103,7 @@ def configurations(setting: Setting) -> Configurations:
     Raises:
         CannotEvaluate: where there are too many.
     """
-    found = ways(setting)
+    found = configuration_count(setting)
     if found > MOST_CONFIGURATIONS:
         raise CannotEvaluate(
             f"task {setting.task.name}: {setting.task.location} with correlated keys or values has {found} hidden "
@@ -122,8 +124,8 @@ def configurations(setting: Setting) -> Configurations:
     return Configurations(total - scipy.special.logsumexp(total), np.array(readouts), np.array(signals))
 
 
-def enumerated(setting: Setting, every: Configurations, keys: Any) -> tuple[Any, Any]:
-    """(a, left) at keys (n, L, p), by Bayes' rule over all configurations."""
+def by_enumeration(setting: Setting, every: Configurations, keys: Any) -> tuple[Any, Any]:
+    """(a, v) of ``Posterior`` at keys (n, L, p), by Bayes' rule over all configurations."""
     flat = every.signals.reshape(len(every.logs), -1)
     inner = np.sqrt(setting.strength) * setting.filtered(keys).reshape(len(keys), -1) @ flat.T
     precision = np.eye(setting.length) if setting.are_keys_independent else setting.precision
@@ -139,28 +141,28 @@ def enumerated(setting: Setting, every: Configurations, keys: Any) -> tuple[Any,
     return mean, share @ norms - np.einsum("nl,nl->n", mean @ setting.value_matrix, mean)
 
 
-LEAST = 1e-300
-"""In the place of 0 in a denominator."""
+TINY = 1e-300
+"""Replaces 0 in a denominator."""
 
 
-def along_the_chain(setting: Setting, keys: Any) -> tuple[Any, Any]:
-    """P(l relevant | chi) and P(l not relevant | chi), (n, L), for keys (n, L, p) of a stationary chain.
+def by_forward_backward(setting: Setting, keys: Any) -> tuple[Any, Any]:
+    """P(l relevant | chi) and P(l not relevant | chi), (n, L), for keys (n, L, p) of a stationary chain: forward-backward sums.
 
-    The precision K of C_ij = v rho^|i - j| couples neighbours alone, so that for hidden signals theta_l (0 where l is not relevant)
+    The precision K of C_ij = v rho^|i - j| is tridiagonal, so that for hidden signals theta_l (0 where l is not relevant)
 
         log w = sum_l (sqrt(nu) theta_l.(K chi)_l - nu K_ll |theta_l|^2/2) - nu sum_l K_{l,l+1} theta_l.theta_{l+1}
 
-    is summed over all configurations position by position, forwards and backwards; where s are relevant the state holds how many
-    have been met.
+    is summed over all configurations position by position, forwards and backwards. Where s positions are relevant the state also
+    counts those met so far.
     """
-    leaps, own = _leaps(setting), _own(setting, keys)
-    ahead = _swept(setting, own, leaps)
-    backwards = _swept(setting, own[:, ::-1], leaps.transpose(0, 2, 1)[::-1])[:, ::-1]
-    # what a position weighs itself stands in both sweeps
+    leaps, own = _pair_factors(setting), _log_single_factors(setting, keys)
+    ahead = _forward_sums(setting, own, leaps)
+    backwards = _forward_sums(setting, own[:, ::-1], leaps.transpose(0, 2, 1)[::-1])[:, ::-1]
+    # both sweeps hold the factor of the position itself: divide by it once
     joint = (
         ahead
-        * _met_before(setting, backwards)
-        / np.maximum(np.exp(own - own.max(axis=2, keepdims=True)), LEAST)[:, :, None]
+        * _aligned_counts(setting, backwards)
+        / np.maximum(np.exp(own - own.max(axis=2, keepdims=True)), TINY)[:, :, None]
     )
     by_state = joint.sum(axis=2)
     inside, outside = by_state[..., 1:].sum(axis=2), by_state[..., 0]
@@ -173,15 +175,15 @@ def _signals(setting: Setting) -> Any:
     return np.concatenate([np.zeros((1, setting.directions)), setting.values])
 
 
-def _leaps(setting: Setting) -> Any:
-    """e^{-nu K_{l,l+1} theta.theta'} between neighbours, (L - 1, states, states)."""
+def _pair_factors(setting: Setting) -> Any:
+    """Pair factors e^{-nu K_{l,l+1} theta.theta'} of neighbours, (L - 1, states, states)."""
     theta = _signals(setting)
     beside = np.diag(setting.precision, 1)
     return np.exp(-setting.strength * beside[:, None, None] * (theta @ theta.T))
 
 
-def _own(setting: Setting, keys: Any) -> Any:
-    """log of the prior and of what a position weighs by itself, (n, L, states)."""
+def _log_single_factors(setting: Setting, keys: Any) -> Any:
+    """log of the factor of a single position, prior included, (n, L, states)."""
     theta = _signals(setting)
     cost = setting.strength / 2 * setting.precision_diagonal[:, None] * np.sum(theta**2, axis=1)
     logs = np.sqrt(setting.strength) * setting.filtered(keys) @ theta.T - cost
@@ -191,8 +193,8 @@ def _own(setting: Setting, keys: Any) -> Any:
     return logs
 
 
-def _swept(setting: Setting, own: Any, leaps: Any) -> Any:
-    """Sums over all positions up to each one, itself included, by how many were met and its state: (n, L, met, states)."""
+def _forward_sums(setting: Setting, own: Any, leaps: Any) -> Any:
+    """Forward sums over positions 1..l, by the number of relevant ones met and the state of l: (n, L, met, states), rescaled."""
     n, length, states = own.shape
     most = setting.size
     mass = np.exp(own - own.max(axis=2, keepdims=True))
@@ -203,7 +205,7 @@ def _swept(setting: Setting, own: Any, leaps: Any) -> Any:
         here[..., 0] = rows[..., 0] * mass[:, place, None, 0]
         gone = rows[..., 1:] * mass[:, place, None, 1:]
         here[:, min(most, 1) :, 1:] = gone[:, : most + 1 - min(most, 1)]
-        return here / np.maximum(here.max(axis=(1, 2), keepdims=True), LEAST)
+        return here / np.maximum(here.max(axis=(1, 2), keepdims=True), TINY)
 
     start = np.zeros((n, most + 1, states))
     start[:, 0] = 1.0
@@ -213,8 +215,8 @@ def _swept(setting: Setting, own: Any, leaps: Any) -> Any:
     return found
 
 
-def _met_before(setting: Setting, backwards: Any) -> Any:
-    """The sums from the other end, by how many are met up to the position so that the wanted number is met in all."""
+def _aligned_counts(setting: Setting, backwards: Any) -> Any:
+    """The backward sums, indexed by the number met in the forward sums such that s are met in all."""
     if setting.size == 0:
         return backwards
     met = backwards[:, :, ::-1].copy()
@@ -226,12 +228,12 @@ def _met_before(setting: Setting, backwards: Any) -> Any:
 
 
 STEP, REACH = 0.75, 8.0
-"""Of a trapezoid rule, in units of tau: its error is that of exp(-2 pi^2/STEP^2)."""
-BLOCK = 2**21
-"""Keys at once."""
+"""Step and range of the trapezoid rule over zeta, in units of tau: its relative error is exp(-2 pi^2/STEP^2) = 6e-16."""
+KEYS_AT_ONCE = 2**21
+"""Keys times nodes that are held at once: 16 MiB for each array."""
 
 
-def given_all(setting: Setting, keys: Any) -> tuple[Any, Any]:
+def by_common_part(setting: Setting, keys: Any) -> tuple[Any, Any]:
     """P(l relevant | chi) and P(l not relevant | chi), (n, L), for keys (n, L, 1) of one positive correlation.
 
     Keys of variance v and correlation rho are chi_l = c zeta + d xi_l + sqrt(nu) theta_l, c^2 = v rho, d^2 = v (1 - rho), with
@@ -240,7 +242,7 @@ def given_all(setting: Setting, keys: Any) -> tuple[Any, Any]:
         p(zeta | chi) ~ exp(-zeta^2/2 - sum_l (chi_l - c zeta)^2/(2 d^2)) W(zeta),
 
     W = prod_l (1 - pi + pi w_l) for coins and e_s(w) for s relevant tokens, w_l the weights of the keys (chi_l - c zeta)/d. For
-    every configuration this is a normal density of the same width tau, about a mean that moves with the sum of its signals.
+    every configuration this is a normal density of the same standard deviation tau, whose mean depends on the sum of its signals.
     """
     parts = given_common_part(setting)
     assert parts is not None
@@ -249,7 +251,7 @@ def given_all(setting: Setting, keys: Any) -> tuple[Any, Any]:
     moved = -width * ratio / own * np.sqrt(setting.strength) * (setting.size or setting.length) * setting.values[:, 0]
     low, high = min(0.0, float(moved.min())) - REACH, max(0.0, float(moved.max())) + REACH
     at = np.arange(low, high + STEP, STEP)
-    size = max(1, BLOCK // (keys.shape[1] * len(at)))
+    size = max(1, KEYS_AT_ONCE // (keys.shape[1] * len(at)))
     starts = range(0, len(keys), size)
     # keys and what they share in units of a key's own deviation
     inside, outside = zip(
@@ -259,12 +261,14 @@ def given_all(setting: Setting, keys: Any) -> tuple[Any, Any]:
 
 
 def _batch(setting: Setting, plain: Setting, keys: Any, ratio: float, width: float, at: Any) -> tuple[Any, Any]:
-    """The same for few keys.
+    """The same for one batch of sequences.
 
     Args:
-        plain: the setting with independent keys.
+        plain: the setting with independent keys, in units of d.
+        keys: shape (n, L, 1), in units of d.
         ratio: c/d.
-        at: nodes in units of tau = ``width`` about the mean without relevant tokens.
+        width: tau.
+        at: nodes of zeta in units of tau, from the mean without relevant tokens.
     """
     zeta = width**2 * ratio * keys[:, :, 0].sum(axis=1)[:, None] + width * at
     apart = keys[:, None, :, 0] - ratio * zeta[..., None]
@@ -275,7 +279,7 @@ def _batch(setting: Setting, plain: Setting, keys: Any, ratio: float, width: flo
         inside, outside = scipy.special.expit(logits), scipy.special.expit(-logits)
         together = np.sum(np.logaddexp(0.0, logits), axis=2)
     else:
-        found = inclusion((logs + setting.log_prior).reshape(-1, length), setting.size)
+        found = inclusion_probabilities((logs + setting.log_prior).reshape(-1, length), setting.size)
         inside, outside, together = (part.reshape(count, nodes, -1) for part in found)
         together = together[..., 0]
     mass = scipy.special.softmax(together - at**2 / 2, axis=1)

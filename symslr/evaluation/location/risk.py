@@ -14,10 +14,10 @@ from sympy import Expr, N, S, exp, sqrt
 
 from symslr.evaluation.engine import evaluate
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.attend import Place
-from symslr.evaluation.location.bayes import GUARD, SECONDS, handed_out, valued
-from symslr.evaluation.location.means import Part
-from symslr.evaluation.location.minima.least import Found, found_least
+from symslr.evaluation.location.attention_function import ParameterValues
+from symslr.evaluation.location.bayes import GUARD_DIGITS, SECONDS, risk_from_excess, with_values
+from symslr.evaluation.location.means import Estimate
+from symslr.evaluation.location.minima.least import LeastRisk, least_risk_and_place
 from symslr.evaluation.location.minima.search import best_head
 from symslr.evaluation.location.moments import Risk
 from symslr.evaluation.minima.least import least_risk
@@ -51,7 +51,7 @@ def risk_value(
     Raises:
         CannotEvaluate: where more than a scale is to be known, or the digits are out of reach.
     """
-    began, here = time.perf_counter(), valued(task, values)
+    began, here = time.perf_counter(), with_values(task, values)
     plain, chosen, unit = _prepared(here, attention)
     standard = _standard(plain, chosen)
     if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
@@ -63,9 +63,9 @@ def risk_value(
             "scale: given to an attention with more parameters than one scale; leave it out to find the best ones"
         )
     if exact(scale, "scale") == 0 and _is_silent(chosen):
-        return handed_out(_of_silence(plain, seconds), here.noise, digits, began)
-    place = Place(np.array([[float(exact(scale, "scale") * unit)]]), np.zeros(1), 0.0, ())
-    return handed_out(risks.value(place), here.noise, digits, began)
+        return risk_from_excess(_of_silence(plain, seconds), here.noise, digits, began)
+    place = ParameterValues(np.array([[float(exact(scale, "scale") * unit)]]), np.zeros(1), 0.0, ())
+    return risk_from_excess(risks.value(place), here.noise, digits, began)
 
 
 def _is_silent(attention: LocatedAttention) -> bool:
@@ -76,10 +76,10 @@ def _is_silent(attention: LocatedAttention) -> bool:
     return bool(base.kernel.subs(x, 0) == 0)
 
 
-def _of_silence(task: LocationTask, seconds: float) -> Part:
-    """The risk above Delta^2 where all weights are 0: E r^T C_v r, which stands beside the moments of any attention."""
+def _of_silence(task: LocationTask, seconds: float) -> Estimate:
+    """The risk above Delta^2 where all weights are 0: E r^T C_v r, read from the moments of a constant attention."""
     constant = LocatedAttention(Attention(exp(x), normaliser=None, name="constant"))
-    place = Place(np.zeros((1, 1)), np.zeros(1), 0.0, ())
+    place = ParameterValues(np.zeros((1, 1)), np.zeros(1), 0.0, ())
     return Risk.of(constant, task, seconds).value(place, lambda row: float(row[0]))
 
 
@@ -90,7 +90,7 @@ def least_value(
     values: Mapping[Any, object] | None = None,
     digits: int | None = None,
     seconds: float = SECONDS,
-) -> Found:
+) -> LeastRisk:
     """The least risk of an attention over its scales, head weights and own parameters, and where it is attained.
 
     Where the tokens are exchangeable and one is relevant, as ``least_risk``. Elsewhere the value is the risk at the
@@ -106,7 +106,7 @@ def least_value(
     Raises:
         CannotEvaluate: where the search fails or the digits are out of reach.
     """
-    began, here = time.perf_counter(), valued(task, values)
+    began, here = time.perf_counter(), with_values(task, values)
     plain, chosen, unit = _prepared(here, attention)
     standard = _standard(plain, chosen)
     if standard is not None:
@@ -117,16 +117,18 @@ def least_value(
     if chosen.heads > 1:
         with suppress(CannotEvaluate):
             one = best_head(Risk.of(replace(chosen, heads=1, separate=False), plain, seconds))
-    return found_least(risks, here.noise, digits, began, float(unit), one)
+    return least_risk_and_place(risks, here.noise, digits, began, float(unit), one)
 
 
 def _prepared(
     task: LocationTask, attention: LocatedAttention | Attention
 ) -> tuple[LocationTask, LocatedAttention, Expr]:
-    """The task, the attention with constants inside, and the unit of keys: without a shift of all keys that is not seen.
+    """(task, attention, unit): the attention with constants in its kernel, and keys made independent where it ignores a common
+    shift.
 
-    Keys of one correlation rho and variance v are such a shift and independent keys of the variance v (1 - rho), whatever is
-    relevant; and C^-1 is 1/(v (1 - rho)) and a shift.
+    Keys of variance v and correlation rho are a common shift plus independent keys of variance v (1 - rho), whatever is relevant;
+    and C^-1 chi is chi/(v (1 - rho)) plus a common shift. Softmax and selections do not see the shift. ``unit`` is what a scale of
+    the original task is multiplied by.
     """
     located = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
     attention = located.with_constant_inside()
@@ -141,7 +143,7 @@ def _prepared(
 
 
 def _standard(task: LocationTask, attention: LocatedAttention) -> Any:
-    """The task as one with exchangeable tokens, where the attention is a plain one."""
+    """The task as a ``Task`` with exchangeable tokens, where it is one and the attention has one head, no bias and no filter."""
     plain = attention.heads == 1 and attention.bias is None and attention.filter in (None, "matched")
     if isinstance(attention.base, Selection) or not plain or task.key_covariance is not None:
         return None
@@ -149,6 +151,6 @@ def _standard(task: LocationTask, attention: LocatedAttention) -> Any:
 
 
 def _rescaled(value: Value, unit: Expr) -> Value:
-    with workdps(value.digits + GUARD):
-        factor = mpf(str(N(unit, value.digits + GUARD)))
+    with workdps(value.digits + GUARD_DIGITS):
+        factor = mpf(str(N(unit, value.digits + GUARD_DIGITS)))
         return replace(value, value=value.value / factor, error=value.error / factor)

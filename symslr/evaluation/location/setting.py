@@ -1,4 +1,4 @@
-"""A law of location in float64: what every route to a number starts from."""
+"""A law of location in float64: prior, signal and covariances as arrays, from which every method starts."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import scipy
 from sympy import Expr, expand_log, log
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.subsets.counts import inclusion
+from symslr.evaluation.location.subsets.counts import inclusion_probabilities
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.location.covariance import AutoRegressive, Covariance, Equicorrelated
 from symslr.model.location.task import LocationTask
 from symslr.model.location.where import Independent, OnePosition, Subset, Where
 from symslr.model.symbols import L, l
 
-LONGEST = 10**7
-"""Positions whose prior is written out."""
+LONGEST_PRIOR = 10**7
+"""Most positions for which log pi_l is stored as an array: 80 MB."""
 
-FURTHEST = 10**9
-"""Positions that are all alike."""
+LONGEST = 10**9
+"""Most positions where all are alike: meshes leave out tokens of probability 1e-18, so 1e-9 for that many."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,11 @@ class Setting:
 
     Attributes:
         task: the task they are of.
-        length, size: L, and the number of relevant positions (0 for coins).
+        length: L.
+        size: the number s of relevant positions; 0 where each position is relevant by itself.
         strength, noise: nu and Delta.
-        values: of theta, (support, p); ``shares`` their probabilities.
+        values: the values of theta, shape (support, p).
+        shares: their probabilities, shape (support,).
     """
 
     task: LocationTask
@@ -49,11 +51,11 @@ class Setting:
         """The setting of a task at a fixed length, whose symbols all have their values.
 
         Raises:
-            CannotEvaluate: for more positions than meshes hold.
+            CannotEvaluate: for more than ``LONGEST`` positions.
         """
-        if task.length > FURTHEST:
+        if task.length > LONGEST:
             raise CannotEvaluate(
-                f"length: found {task.length} positions; expected at most {FURTHEST} where the law of location has no formula, "
+                f"length: found {task.length} positions; expected at most {LONGEST} where the law of location has no formula, "
                 "as a mesh leaves out tokens of the probability 1e-18"
             )
         values = np.array([[float(entry) for entry in value] for value, _ in task.signal])
@@ -69,15 +71,15 @@ class Setting:
     @cached_property
     def log_prior(self) -> Any:
         """log pi_l, normalised, (L,)."""
-        if self.length > LONGEST:
-            raise CannotEvaluate(f"found {self.length} positions; a prior is written out up to {LONGEST}")
+        if self.length > LONGEST_PRIOR:
+            raise CannotEvaluate(f"found {self.length} positions; a prior is written out up to {LONGEST_PRIOR}")
         prior = self.task.prior
         if isinstance(prior, tuple):
             raw = np.log(np.array([float(weight) for weight in prior]))
         elif prior is None:
             raw = np.zeros(self.length)
         else:
-            raw = over_positions(expand_log(log(prior), force=True), self.length)
+            raw = at_all_positions(expand_log(log(prior), force=True), self.length)
         if not np.all(np.isfinite(raw)):
             place = int(np.flatnonzero(~np.isfinite(raw))[0]) + 1
             raise CannotEvaluate(f"prior: not a positive number at l={place}; expected one at every position")
@@ -89,10 +91,14 @@ class Setting:
         return np.sum(self.values**2, axis=1)
 
     @cached_property
-    def coins(self) -> Any:
-        """The probability of every position, (L,); for independent coins."""
+    def coin_probabilities(self) -> Any:
+        """P(l is relevant), (L,), where each position is relevant by itself, as by the toss of a coin.
+
+        Raises:
+            ValueError: for a probability outside (0, 1).
+        """
         assert isinstance(self.task.location, Independent)
-        found = over_positions(self.task.location.probability, self.length)
+        found = at_all_positions(self.task.location.probability, self.length)
         bad = np.flatnonzero(~((found > 0) & (found < 1)))
         if len(bad):
             raise ValueError(
@@ -104,18 +110,18 @@ class Setting:
     def log_odds(self) -> Any:
         """log P(r_l != 0)/P(r_l = 0) before anything is seen, (L,), or (1,) where all positions are alike."""
         if isinstance(self.task.location, Independent):
-            coins = self.coins[: 1 if self.is_uniform else self.length]
+            coins = self.coin_probabilities[: 1 if self.is_uniform else self.length]
             return np.log(coins) - np.log1p(-coins)
         with np.errstate(divide="ignore"):
             if self.is_uniform:
                 return np.log([self.size]) - np.log([self.length - self.size])
-            inside, outside, _ = inclusion(self.log_prior[None], self.size)
+            inside, outside, _ = inclusion_probabilities(self.log_prior[None], self.size)
             return np.log(inside[0]) - np.log(outside[0])
 
     @cached_property
     def expected(self) -> float:
-        """How many positions are relevant on average."""
-        return float(self.size or np.sum(self.coins))
+        """The expected number of relevant positions."""
+        return float(self.size or np.sum(self.coin_probabilities))
 
     @property
     def is_uniform(self) -> bool:
@@ -132,7 +138,7 @@ class Setting:
 
     @property
     def is_exchangeable(self) -> bool:
-        """Whether nothing but the hidden configuration tells positions apart, up to one correlation for all pairs."""
+        """Whether the law is invariant under permutations of positions: uniform prior, one correlation for all pairs."""
         covariances = (self.task.key_covariance, self.task.value_covariance)
         alike = all(c is None or isinstance(c.structure, Equicorrelated) for c in covariances)
         return alike and self.is_uniform
@@ -140,12 +146,12 @@ class Setting:
     @cached_property
     def key_matrix(self) -> Any:
         """C, (L, L)."""
-        return written_out(self.task.key_covariance, self.length)
+        return covariance_matrix(self.task.key_covariance, self.length)
 
     @cached_property
     def value_matrix(self) -> Any:
         """C_v, (L, L)."""
-        return written_out(self.task.value_covariance, self.length)
+        return covariance_matrix(self.task.value_covariance, self.length)
 
     @property
     def value_variances(self) -> Any:
@@ -162,7 +168,7 @@ class Setting:
         """(C^-1)_ll, (L,), or (1,) for independent keys."""
         if self.are_keys_independent:
             return np.ones(1)
-        chain, common = chain_of(self.task.key_covariance), common_part(self.task.key_covariance)
+        chain, common = chain_parameters(self.task.key_covariance), shared_and_own_variance(self.task.key_covariance)
         if common is not None:
             shared, own = (float(part) for part in common)
             return np.full(self.length, (1 - shared / (own + self.length * shared)) / own)
@@ -174,27 +180,27 @@ class Setting:
 
     def filtered(self, keys: Any) -> Any:
         """C^-1 chi, (n, L, p)."""
-        return keys if self.are_keys_independent else times_keys(self.precision, keys)
+        return keys if self.are_keys_independent else matrix_times_keys(self.precision, keys)
 
     def log_weights(self, keys: Any) -> Any:
         """log w_l = log E_theta exp(sqrt(nu) theta.(C^-1 chi)_l - nu |theta|^2 (C^-1)_ll / 2), (n, L)."""
         return self.token_log_weight(self.filtered(keys), self.precision_diagonal[:, None])
 
     def token_log_weight(self, keys: Any, precision: Any = 1.0) -> Any:
-        """log w of tokens from their filtered keys (..., p), for keys of this (C^-1)_ll."""
+        """log w of single tokens, shape (...), from their filtered keys (..., p); ``precision`` is (C^-1)_ll."""
         logs = np.sqrt(self.strength) * keys @ self.values.T - self.strength / 2 * precision * self.norms
         if len(self.shares) == 1:
             return logs[..., 0]
         top = logs.max(axis=-1)
         return top + np.log(np.exp(logs - top[..., None]) @ self.shares)
 
-    def of_independent_keys(self, variance: Expr) -> Setting:
-        """The setting with independent keys of this variance, in units of their deviation."""
+    def with_independent_keys(self, variance: Expr) -> Setting:
+        """The setting with independent keys of this variance, measured in units of their standard deviation."""
         return Setting.of(replace(self.task, key_covariance=None, strength=self.task.strength / variance))
 
 
-def times_keys(matrix: Any, keys: Any) -> Any:
-    """The matrix (L, L) times keys (n, L, p), by one product of matrices, which einsum makes number by number."""
+def matrix_times_keys(matrix: Any, keys: Any) -> Any:
+    """The matrix (L, L) times keys (n, L, p). One matrix product: einsum would loop over the entries."""
     return np.tensordot(keys, matrix, axes=(1, 1)).transpose(0, 2, 1)
 
 
@@ -203,20 +209,20 @@ def relevant(where: Where) -> int:
     return int(where.size) if isinstance(where, Subset) else int(isinstance(where, OnePosition))
 
 
-def over_positions(expr: Expr, length: int) -> Any:
-    """An expression in ``l`` and ``L`` at the positions 1, ..., L; nan where it is not real."""
+def at_all_positions(expr: Expr, length: int) -> Any:
+    """An expression in ``l`` and ``L`` at the positions l = 1, ..., L, shape (L,); nan where it is not real."""
     with np.errstate(all="ignore"):
         (found,) = compile_float((l,), (expr.subs(L, length),))(np.arange(1, length + 1, dtype=float))
     return np.broadcast_to(np.asarray(found, dtype=float), (length,)).copy()
 
 
-def written_out(covariance: Covariance | None, length: int) -> Any:
-    """A covariance over positions as a matrix; structures are not needed for it, so that they can be held against it."""
+def covariance_matrix(covariance: Covariance | None, length: int) -> Any:
+    """A covariance over positions as a matrix (L, L), without use of its structure: tests compare structured methods with it."""
     return np.eye(length) if covariance is None else covariance.numbers(length)
 
 
-def chain_of(covariance: Covariance | None) -> tuple[float, float] | None:
-    """(variance, correlation of neighbours) where a covariance is that of a stationary chain, independence among them."""
+def chain_parameters(covariance: Covariance | None) -> tuple[float, float] | None:
+    """(v, rho) where C_ij = v rho^|i - j|, a stationary chain (rho = 0: independent); None for other covariances."""
     if covariance is None:
         return 1.0, 0.0
     found = covariance.structure
@@ -227,8 +233,8 @@ def chain_of(covariance: Covariance | None) -> tuple[float, float] | None:
     return None
 
 
-def common_part(covariance: Covariance | None) -> tuple[Expr, Expr] | None:
-    """(variance of what all share, variance of the rest) where all pairs have one correlation, and that is positive."""
+def shared_and_own_variance(covariance: Covariance | None) -> tuple[Expr, Expr] | None:
+    """(variance of the common part, variance of the rest) where all pairs have one positive correlation; None elsewhere."""
     found = None if covariance is None else covariance.structure
     if not isinstance(found, Equicorrelated) or found.correlation <= 0:
         return None

@@ -1,4 +1,4 @@
-"""Selections among the tokens of a task with a weight: the risk at a scale and the least one, from samples beside the posterior.
+"""Selections (top-k, sparsemax, entmax) in a task with a weight: the risk at a scale and the least one, from samples.
 
 Given the tokens the relevant one is l with probability p_l, so the risk above the Bayes risk is E |p - c sigma|^2 at the best c.
 """
@@ -14,12 +14,12 @@ import numpy as np
 from sympy import Expr, S
 
 from symslr.evaluation.engine import evaluate
-from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.bayes import SECONDS, handed_out
-from symslr.evaluation.location.means import Means, Part, residual
-from symslr.evaluation.location.minima.least import Found, found_least
+from symslr.evaluation.location.attention_function import AttentionFunction, ParameterValues
+from symslr.evaluation.location.bayes import SECONDS, risk_from_excess
+from symslr.evaluation.location.means import Estimate, Means, least_squares_residual
+from symslr.evaluation.location.minima.least import LeastRisk, least_risk_and_place
 from symslr.evaluation.location.moments import Risk, Route
-from symslr.evaluation.location.samples.points import PRECISE, REPLICATIONS, refined
+from symslr.evaluation.location.samples.points import RELATIVE_ERROR, REPLICATIONS, refined
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.rules import SEARCH, Rule
 from symslr.evaluation.minima.least import all_on_the_largest
@@ -36,8 +36,8 @@ from symslr.model.task import Task
 from symslr.parallel.blas import on_one_blas_thread
 from symslr.theory.bayes import bayes_risk
 
-SEARCHED, KEPT = 2**12, 2**17
-"""Sequences of a search at most, and keys of all of them."""
+SEARCH_SEQUENCES, SEARCH_KEYS = 2**12, 2**17
+"""Most sequences drawn for a search, and most keys of all of them together (1 MiB)."""
 
 
 @on_one_blas_thread
@@ -61,10 +61,10 @@ def selected_risk(
         CannotEvaluate: where the digits are out of reach, or the posterior has no kernel.
         ValueError: for missing values.
     """
-    began, here = time.perf_counter(), _valued(task, values)
+    began, here = time.perf_counter(), _with_values(task, values)
     risks = _risk(here, selection, seconds)
-    place = Place(np.array([[float(exact(scale, "scale"))]]), np.zeros(1), 0.0, ())
-    return handed_out(risks.value(place), here.noise, digits, began)
+    place = ParameterValues(np.array([[float(exact(scale, "scale"))]]), np.zeros(1), 0.0, ())
+    return risk_from_excess(risks.value(place), here.noise, digits, began)
 
 
 @on_one_blas_thread
@@ -74,7 +74,7 @@ def least_selected_risk(
     values: Mapping[Any, object],
     digits: int | None = None,
     seconds: float = SECONDS,
-) -> Found:
+) -> LeastRisk:
     """The least risk of a selection over its scales, and where it is attained; arguments as for ``selected_risk``.
 
     Where the largest token is the relevant one it is Delta^2: at large scales every selection gives all weight to that.
@@ -82,51 +82,54 @@ def least_selected_risk(
     Raises:
         CannotEvaluate, ValueError: as ``selected_risk``.
     """
-    began, here = time.perf_counter(), _valued(task, values)
+    began, here = time.perf_counter(), _with_values(task, values)
     if here.law.selects_largest:
         return all_on_the_largest(evaluate(here.noise**2, {}, digits))
-    return found_least(_risk(here, selection, seconds), here.noise, digits, began)
+    return least_risk_and_place(_risk(here, selection, seconds), here.noise, digits, began)
 
 
 @dataclass(frozen=True)
-class Weighed:
-    """Moments of a selection beside the posterior, from samples; beside the label itself where sequences have an importance.
+class SelectionMoments:
+    """Moments of a selection from samples, with the posterior mean p in place of the label: p scatters less.
 
-    The Bayes risk of such a task may take minutes by meshes, and all that it is asked for here is to lessen the scatter.
+    Where sequences carry importance weights the label itself is used, and E |label|^2 = 1: the Bayes risk, which the other form
+    needs, may take minutes by meshes there.
 
     Attributes:
-        draws: of the sequences.
+        attend: the selection.
+        draws: the sampler of sequences.
         seconds: processor time of one value.
-        fixed: points of a search by seed, the same for all its places.
+        is_random: whether a search draws random points; True here.
+        fixed: the points of each seed, reused at every scale of a search.
     """
 
-    attend: Attend
+    attend: AttentionFunction
     draws: Draws
     seconds: float
     is_random: bool = True
     fixed: dict[int, list[tuple[Any, Any, Any]]] = field(default_factory=dict)
 
-    def search(self, place: Place, seed: int = 0, rule: Rule = SEARCH) -> Any:
-        """The row on always the same points of a seed."""
+    def search(self, place: ParameterValues, seed: int = 0, rule: Rule = SEARCH) -> Any:
+        """The row of moments; every call with the same seed uses the same points."""
         if seed not in self.fixed:
-            size = 1 << max(0, min(SEARCHED, KEPT // self.attend.setting.length).bit_length() - 1)
+            size = 1 << max(0, min(SEARCH_SEQUENCES, SEARCH_KEYS // self.attend.setting.length).bit_length() - 1)
             self.fixed[seed] = list(self._drawn(size, seed))
         return self._row(place, self.fixed[seed])
 
-    def means(self, place: Place) -> Means:
-        """Rows of the means of all products of (p, sigma), with four times the samples until the risk is sharp."""
+    def means(self, place: ParameterValues) -> Means:
+        """The means of all products of (p, sigma), one row a replication; samples are quadrupled until the risk is precise."""
 
         def sample(size: int) -> Means:
             rows = np.array([self._row(place, self._drawn(size, seed)) for seed in range(REPLICATIONS)])
             return Means(rows, Kind.STATISTICAL, f"{REPLICATIONS} replications of {size} sequences")
 
-        return refined(sample, residual, PRECISE, self.seconds, self.attend.setting.length)
+        return refined(sample, least_squares_residual, RELATIVE_ERROR, self.seconds, self.attend.setting.length)
 
     def _drawn(self, size: int, seed: int) -> Iterator[tuple[Any, Any, Any]]:
-        """Tokens (n, L), p (n, L), and the importance of each sequence (n,)."""
+        """Batches of tokens (n, L), posterior p (n, L) and importance weights (n,)."""
         return map(self.draws.sequences, uniforms(self.attend.setting.length, size, seed))
 
-    def _row(self, place: Place, points: Any) -> Any:
+    def _row(self, place: ParameterValues, points: Any) -> Any:
         total, count = np.zeros(4), 0
         for tokens, posterior, importance in points:
             weights = self.attend.weights(tokens[..., None], place)[..., 0]
@@ -138,7 +141,7 @@ class Weighed:
         return total / count
 
 
-def _valued(task: Task, values: Mapping[Any, object]) -> Task:
+def _with_values(task: Task, values: Mapping[Any, object]) -> Task:
     """The task with numbers for its symbols.
 
     Raises:
@@ -164,21 +167,21 @@ def _risk(task: Task, selection: Selection, seconds: float) -> Risk:
     draws = Draws.of(task.law)
     lengths = tuple(task.length) if isinstance(task.length, LengthLaw) else ((task.length, S.One),)
     parts: list[tuple[float, Route]] = []
-    beside: list[tuple[float, Callable[[], Part]]] = []
+    bayes_risks: list[tuple[float, Callable[[], Estimate]]] = []
     for length, share in lengths:
-        # of a setting an attend asks for nothing but its length where neither a bias nor a filter stands
-        attend = Attend.of(
+        # without bias and filter only the length of the setting is used
+        attend = AttentionFunction.of(
             LocatedAttention(selection), Setting.of(LocationTask(length=length, strength=S.One, noise=S.Zero))
         )
-        parts.append((float(share), Weighed(attend, draws, seconds / len(lengths))))
+        parts.append((float(share), SelectionMoments(attend, draws, seconds / len(lengths))))
         if not draws.has_importance:
-            beside.append((float(share), _bayes(replace(task, length=length, noise=S.Zero))))
-    return Risk(attend, tuple(parts), tuple(beside))
+            bayes_risks.append((float(share), _bayes(replace(task, length=length, noise=S.Zero))))
+    return Risk(attend, tuple(parts), tuple(bayes_risks))
 
 
-def _bayes(task: Task) -> Callable[[], Part]:
-    def part() -> Part:
+def _bayes(task: Task) -> Callable[[], Estimate]:
+    def estimate() -> Estimate:
         found = evaluate(bayes_risk(task), {})
-        return Part(found.value, found.error, found.kind, found.method)
+        return Estimate(found.value, found.error, found.kind, found.method)
 
-    return part
+    return estimate

@@ -1,4 +1,4 @@
-"""Tokens along a stationary chain, C_ij = v rho^|i - j|: the Bayes risk by a transfer operator in one variable.
+"""The Bayes risk for keys along a stationary chain, C_ij = v rho^|i - j|, by a transfer operator in one variable.
 
 With chi_1 = sqrt(v) g_1, chi_l = rho chi_{l-1} + s g_l, s^2 = v (1 - rho^2), and independent g_l ~ N(0, 1),
 
@@ -16,33 +16,40 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.chains.stretches import Key, Stretch, Term, attention_terms, joined, repeated
+from symslr.evaluation.location.chains.segments import (
+    Key,
+    Segment,
+    Term,
+    attention_terms,
+    joined_segments,
+    repeated_segment,
+)
 from symslr.evaluation.location.means import Means, by_two_rules
-from symslr.evaluation.location.setting import Setting, chain_of
+from symslr.evaluation.location.setting import Setting, chain_parameters
 from symslr.evaluation.location.tables.rules import BLOCK, FINE, LOWEST, Rule, over_log_u
 
 REACH = 8.8
 """Standard deviations of a key beyond which less than 2e-18 of its mass lies."""
 LONGEST_WALK = 300
-"""Positions up to which matrices act one by one; beyond, where all are alike, by doubling."""
+"""Up to this many positions matrices are applied one by one; beyond, where all are alike, by doubling."""
 LONGEST = 2000
-"""Positions of different priors."""
+"""Most positions where their priors differ."""
 MOST_NODES = 300
-"""Of a key: the matrix of a step along the chain has their square as its entries, for every node of log u."""
-CHUNK = 12_000_000
-"""Matrix entries held at once."""
-NOISE, LOAD = 0.4, 0.22
-"""Steps of g, relative to what resolves the steepest weight, and of log u."""
+"""Most nodes of g: the matrix of one position has their square as entries, for every node of log u."""
+MOST_ENTRIES = 12_000_000
+"""Matrix entries held at once, for all nodes of log u: 96 MB."""
+KEY_STEP, LOG_U_STEP = 0.4, 0.22
+"""Steps of the trapezoid rules over g, divided by the slope of the steepest log w (at least 1), and over log u."""
 
 
 def chain_means(setting: Setting) -> Means | None:
-    """E (r - a)^T C_v (r - a) for one position; None where the covariances are no chains, or weights too steep for a rule of
-    so few nodes.
+    """E (r - a)^T C_v (r - a) for one relevant position; None where the covariances are not those of chains, or weights so steep
+    that more than ``MOST_NODES`` nodes would be needed.
 
     Raises:
         CannotEvaluate: for sequences that are too long to walk along.
     """
-    keys, values = chain_of(setting.task.key_covariance), chain_of(setting.task.value_covariance)
+    keys, values = chain_parameters(setting.task.key_covariance), chain_parameters(setting.task.value_covariance)
     if keys is None or values is None or setting.directions > 1 or setting.size != 1 or setting.length == 1:
         return None
     if setting.length > LONGEST and not setting.is_uniform:
@@ -72,7 +79,7 @@ class _Chain:
         variance, rho = keys
         scale = np.sqrt(variance * (1 - rho**2))
         steepness = np.sqrt(setting.strength) * np.max(np.abs(setting.values)) / scale
-        step = NOISE * rule.key / max(steepness, 1.0)
+        step = KEY_STEP * rule.key / max(steepness, 1.0)
         half = int(np.ceil(REACH / step))
         nodes = step * np.arange(-half, half + 1)
         masses = np.exp(-(nodes**2) / 2)
@@ -89,32 +96,33 @@ class _Chain:
 
     def risk(self) -> float:
         """v' int du E_0[sum_{l, m} omega_l omega_m (1 - rho'^|l-m|) e^{-u sum omega}] with omega = pi w."""
-        rows = max(1, CHUNK // len(self.nodes) ** 2 // 6)
-        total = over_log_u(self._pairs, LOAD * self.rule.load, LOWEST, self.rule.least, min(rows, BLOCK))
+        rows = max(1, MOST_ENTRIES // len(self.nodes) ** 2 // 6)
+        total = over_log_u(self._pairs, LOG_U_STEP * self.rule.load, LOWEST, self.rule.least, min(rows, BLOCK))
         return self.value_variance * float(total)
 
     def _pairs(self, logs: Any) -> tuple[float, float]:
-        """E sum_{l, m} u omega_l omega_m (1 - rho'^|l-m|) e^{-u sum omega}, summed over u, and what is left beyond."""
+        """E sum_{l, m} u omega_l omega_m (1 - rho'^|l-m|) e^{-u sum omega}, summed over log u, and a bound on the rest."""
         length, alike, rho = self.setting.length, self.setting.is_uniform, self.value_rho
         terms = _terms(rho)
         decay, pick = (np.sum(part, axis=1, keepdims=True) for part in self._weighted(1, logs))
-        rows: Stretch = _entries(decay, pick)
+        rows: Segment = _entries(decay, pick)
         shared = _entries(*self._weighted(2, logs)) if alike and length > 2 else None
         if shared is not None and length - 2 > LONGEST_WALK:
-            between = repeated(terms, shared, length - 2, rho, np.matmul)
-            rows = joined(terms, rows, between, (1, length - 2), rho, np.matmul)
+            between = repeated_segment(terms, shared, length - 2, rho, np.matmul)
+            rows = joined_segments(terms, rows, between, (1, length - 2), rho, np.matmul)
         else:
             for place in range(2, length):
                 here = _entries(*self._weighted(place, logs)) if shared is None else shared
-                rows = joined(terms, rows, here, (place - 1, 1), rho, np.matmul, KEPT)
+                rows = joined_segments(terms, rows, here, (place - 1, 1), rho, np.matmul, FORWARD_ENTRIES)
         decay, pick = (part[..., :1] for part in self._weighted(length, logs))
-        last = joined(terms, rows, _entries(decay, pick), (length - 1, 1), rho, np.matmul, ["one", "norm"])
+        last = joined_segments(terms, rows, _entries(decay, pick), (length - 1, 1), rho, np.matmul, ["one", "norm"])
         both, one = (last[key][:, 0, 0] * np.exp(-logs) for key in (BOTH, ONE))
         # E[sum_{l, m} omega_l omega_m / S e^{-uS}] <= E[S e^{-uS}], S = sum omega
         return float(np.sum(both)), float(one[-1])
 
     def _weighted(self, place: int, logs: Any) -> tuple[Any, Any]:
-        """e^{-u omega} and u omega e^{-u omega} on pairs of nodes, with the masses of the first, (loads, nodes, nodes)."""
+        """e^{-u omega} and u omega e^{-u omega} on pairs of nodes, times the mass of the first node, (values of u, nodes,
+        nodes)."""
         load = np.exp(np.minimum(logs[:, None, None] + self.log_weight(place), 700.0))
         decay = np.exp(-load)
         pick = np.where(decay > 0, load, 0.0) * decay
@@ -122,8 +130,8 @@ class _Chain:
 
 
 NONE, ONE, BOTH = ("none", 0), ("one", 0), ("norm", 0)
-KEPT = ("none", "one", "late pick", "norm")
-"""Entries of a stretch to which positions are added at its end alone."""
+FORWARD_ENTRIES = ("none", "one", "late pick", "norm")
+"""Entries that are needed where positions are appended one by one."""
 
 
 def _entries(none: Any, pick: Any) -> dict[Key, Any]:

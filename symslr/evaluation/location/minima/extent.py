@@ -1,4 +1,4 @@
-"""How far the place of a least risk may lie from the one that a search found, and how far the risk may fall between the two."""
+"""Local search for a minimum, how far the true minimiser may lie from the one found, and how much lower the risk may be there."""
 
 from __future__ import annotations
 
@@ -13,45 +13,46 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 
 LARGEST_SCALE = 60.0
-"""A scale at which attention is taken as what it tends to, where the least risk lies there; no parameter is searched beyond."""
-STEP = 1e-2
-"""Of second differences, relative to 1 + the size of a parameter."""
-SWEEPS = (1e-2, 1e-2, 1e-3, 1e-4)
-"""Steps by which a walk aside goes back to the floor of a valley, which bends, and whose axes rounding tilts."""
-NEAREST, LONGEST = 1e-4, 0.25
-"""The first step of a walk at least and at most, relative to 1 + the size of a parameter."""
-CRUDE = 8.0
-"""A first step that was too long on both sides is made so many times shorter."""
-MOST_MOVES = 60
-"""So often a lower place that turns up is taken instead."""
+"""No parameter is searched beyond this. A minimum at this scale counts as one at infinity: the attention is close to its limit."""
+DIFFERENCE_STEP = 1e-2
+"""Step of second differences, relative to 1 + the size of a parameter."""
+DESCENT_STEPS = (1e-2, 1e-2, 1e-3, 1e-4)
+"""Steps of the successive coordinate descents by which a walk along one axis returns to the bottom along the others: the valley is
+curved, and rounding tilts its axes."""
+SHORTEST_FIRST_STEP, LONGEST_FIRST_STEP = 1e-4, 0.25
+"""Least and largest first step of a walk, relative to 1 + the size of a parameter."""
+FIRST_STEP_DIVISOR = 8.0
+"""A first step after which the risk has risen beyond its errors on both sides is divided by this."""
+MOST_RESTARTS = 60
+"""How often the walks start again from a lower point that turned up."""
 
-DESCENTS, SHORTER = 60, 4.0
-"""Newton steps of a search at most; where the risk is not lower after one it is made so many times shorter."""
-UNBOUNDED, LEAST_BEND = 1e6, 1e-300
-"""Stand for a risk without a value, and for a second difference of 0."""
-APART = 0.05
-"""Of differences on random points, relative to 1 + the size of a parameter: a selection has kinks."""
-CLOSER, WIDE = 64.0, 4.0
-"""By so much the steps of differences become smaller, but for so many times what the place may be off."""
-NEWTON = 12
-"""Steps of Newton at most, each no longer than those of the differences."""
-CLOSEST = 1e-4
-"""Steps of differences become no shorter, relative to 1 + the size of a parameter."""
-SETTLED = 1e-1
-"""A step of Newton so short, in steps of the differences, is the last one."""
+MOST_NEWTON_STEPS, STEP_DIVISOR = 60, 4.0
+"""Most Newton steps of a search; a step that does not lower the risk is divided by the second number."""
+NO_VALUE, LEAST_CURVATURE = 1e6, 1e-300
+"""In place of a risk that has no value, and of a second difference of 0."""
+SAMPLED_STEP = 0.05
+"""First step of differences of sampled risks, relative to 1 + the size of a parameter: a selection has kinks, which it averages."""
+MOST_NARROWING, STEP_PER_ERROR = 64.0, 4.0
+"""Steps of differences shrink by at most the first factor at a time, and not below the second times the error of the minimiser."""
+MOST_MEAN_STEPS = 12
+"""Most Newton steps for a mean of sampled risks; each is no longer than the step of the differences."""
+SHORTEST_STEP = 1e-4
+"""Least step of differences, relative to 1 + the size of a parameter."""
+LAST_STEP = 1e-1
+"""A Newton step shorter than this, in units of the steps of differences, is the last one."""
 
 Valued = Callable[[Any], tuple[float, float]]
-"""A place (n,) -> the risk there, and its error."""
+"""A point (n,) -> (risk, error)."""
 
 
 @dataclass(frozen=True)
-class Valley:
-    """Where a risk is least, as far as its error tells.
+class MinimumRegion:
+    """A minimiser, and a box of the points whose risk is the same within the errors.
 
     Attributes:
-        place: (n,).
-        extents: (2, n), how far below it and above it a box reaches that holds all places which the error does not tell from it.
-        fall: what the risk may be lower at the best of them, beyond its error.
+        place: the minimiser, shape (n,).
+        extents: how far the box reaches below and above it, shape (2, n).
+        fall: how much lower than at ``place`` the risk may be within the box, beyond its error.
     """
 
     place: Any
@@ -59,75 +60,77 @@ class Valley:
     fall: float
 
 
-def valley(
+def minimum_region(
     rough: Callable[[Any], float],
     valued: Valued,
     descend: Callable[[Any], Any],
     place: Any,
     least: Any,
-) -> Valley:
-    """The places around the one that a search found whose risk is not larger by more than the errors.
+) -> MinimumRegion:
+    """The region around a minimiser where the risk is not larger by more than the errors.
 
-    Along each axis of the second differences one walks out in both directions, by steps that double, until the risk has grown
-    by more than its errors, and keeps to the floor of the valley along the other axes. Where the risk has fallen by more than
-    its errors the walk begins anew from there.
+    A walk goes out along each principal axis of the second differences, in both directions, by steps that double, until the risk
+    has grown by more than the errors; it minimises the risk along the other axes on the way. If the risk falls by more than the
+    errors, everything starts again from there.
 
     Args:
         rough: the risk that was searched, quick and smooth.
         valued: the risk with its error.
-        descend: from a place (n,) to one where the risk is least, for a lower place that turns up.
-        place: (n,), where the search ended.
-        least: (n,), what no extent is smaller than: how far the search may have ended from where it should.
+        descend: local search from a point (n,), used where a lower point turns up.
+        place: the minimiser that the search found, shape (n,).
+        least: accuracy of the search, shape (n,); no extent is smaller.
 
     Raises:
-        CannotEvaluate: where lower places turn up without end.
+        CannotEvaluate: where lower points still turn up after ``MOST_RESTARTS``.
     """
     middle = valued(place)
-    for _ in range(MOST_MOVES):
+    for _ in range(MOST_RESTARTS):
         sizes = 1 + np.abs(place)
-        axes, bends = _axes(rough, place, STEP * sizes)
+        axes, bends = _principal_axes(rough, place, DIFFERENCE_STEP * sizes)
         firsts = _first_steps(bends, 2 * middle[1])
         extents, fall = np.zeros((2, len(place))), 0.0
-        lower: _End | None = None
+        lower: _WalkEnd | None = None
         for k, axis in enumerate(axes.T):
             others = (np.delete(axes, k, axis=1) * sizes[:, None]).T
-            floor = partial(_lowered, rough, others)
-            first, found = firsts[k], list[_End]()
-            while not found or (lower is None and first > NEAREST and not any(end.doublings for end in found)):
-                first = max(first / CRUDE, NEAREST) if found else first
+            floor = partial(_coordinate_descent, rough, others)
+            first, found = firsts[k], list[_WalkEnd]()
+            while not found or (
+                lower is None and first > SHORTEST_FIRST_STEP and not any(end.doublings for end in found)
+            ):
+                first = max(first / FIRST_STEP_DIVISOR, SHORTEST_FIRST_STEP) if found else first
                 steps = [first * sign * axis * sizes for sign in (1.0, -1.0)]
-                found = [_walk(valued, rough, floor, place, middle, step) for step in steps]
+                found = [_walk_out(valued, rough, floor, place, middle, step) for step in steps]
                 lower = next((end for end in found if end.is_lower), None)
             if lower is not None:
                 break
             gone = np.array([end.place - place for end in found])
             extents += np.maximum([np.max(-gone, axis=0), np.max(gone, axis=0)], 0.0)
-            fall += _fall(*found)
+            fall += _possible_fall(*found)
         if lower is None:
-            return Valley(place, np.maximum(extents, least), fall)
+            return MinimumRegion(place, np.maximum(extents, least), fall)
         place, middle = min(((at, valued(at)) for at in (lower.place, descend(lower.place))), key=lambda one: one[1][0])
-    raise CannotEvaluate(f"the risk still falls after {MOST_MOVES} moves from the place that a search found")
+    raise CannotEvaluate(f"the risk still falls after {MOST_RESTARTS} moves from the place that a search found")
 
 
-def descended(risk: Callable[[Any], float], place: Any, fineness: tuple[float, float]) -> Any:
-    """The place (n,) to which Newton's steps lead, along each axis of the second differences downhill and no further than a reach.
+def newton_descent(risk: Callable[[Any], float], place: Any, fineness: tuple[float, float]) -> Any:
+    """A local minimiser (n,) by Newton steps with finite differences, made descent steps along each axis and limited in length.
 
     Args:
-        place: (n,), where to begin.
-        fineness: steps of differences, relative to 1 + the size of a parameter, and a fall of the risk that is none.
+        place: the start, shape (n,).
+        fineness: (step of differences relative to 1 + the size of a parameter, predicted decrease of the risk at which to stop).
     """
     apart, none = fineness
 
     def inside(vector: Any) -> float:
-        return min(risk(np.clip(vector, -LARGEST_SCALE, LARGEST_SCALE)), UNBOUNDED)
+        return min(risk(np.clip(vector, -LARGEST_SCALE, LARGEST_SCALE)), NO_VALUE)
 
     here, reach = inside(place), 1.0
-    for _ in range(DESCENTS):
+    for _ in range(MOST_NEWTON_STEPS):
         steps = apart * (1 + np.abs(place))
-        slopes, bends = _slopes_and_bends(inside, place, steps)
+        slopes, bends = _gradient_and_hessian(inside, place, steps)
         sizes, axes = np.linalg.eigh(bends)
         downhill = -slopes @ axes
-        moves = downhill / np.maximum(np.abs(sizes), LEAST_BEND)
+        moves = downhill / np.maximum(np.abs(sizes), LEAST_CURVATURE)
         while True:
             moved = np.clip(moves, -reach / apart, reach / apart)
             if not downhill @ moved / 2 > none:
@@ -136,23 +139,23 @@ def descended(risk: Callable[[Any], float], place: Any, fineness: tuple[float, f
             there = inside(ahead)
             if there < here:
                 break
-            reach /= SHORTER
+            reach /= STEP_DIVISOR
         place, here, reach = ahead, there, min(2 * reach, 1.0)
     return place
 
 
-def averaged(risks: Sequence[Callable[[Any], float]], place: Any) -> tuple[Any, Any, float]:
-    """(place (n,), how far it may be off (n,), what the risk may be lower there) of the mean of risks on points of their own.
+def newton_on_average(risks: Sequence[Callable[[Any], float]], place: Any) -> tuple[Any, Any, float]:
+    """(minimiser (n,), its error (n,), possible decrease of the risk) for the mean of risks sampled with independent points.
 
-    From the least place of the first one, by Newton steps of the mean, whose differences become closer. How the slopes of the
-    risks scatter says how far off the place is, by two standard errors; to that comes what it moved by since the differences were
-    wider, as their own error goes with the square of them. What the risk may fall is half of the whole squared times its bend.
-    Where the mean bends nowhere, or the steps do not end, both are infinite.
+    Newton steps on the mean from ``place``, with steps of differences that shrink. The error of the minimiser has three parts: two
+    standard errors, from the scatter of the Newton steps of single risks; the last Newton step; and the error of the differences,
+    extrapolated from how far the minimiser moved when they shrank, as it goes with the square of the step. The possible decrease is
+    curvature times squared error over 2. Error and decrease are infinite where the mean is not convex or the steps do not converge.
     """
-    steps, unknown = APART * (1 + np.abs(place)), np.full(len(place), np.inf)
+    steps, unknown = SAMPLED_STEP * (1 + np.abs(place)), np.full(len(place), np.inf)
     before, reach, ratio = place, steps, 0.0
-    for _ in range(NEWTON):
-        slopes, bends = map(np.array, zip(*(_slopes_and_bends(risk, place, steps) for risk in risks)))
+    for _ in range(MOST_MEAN_STEPS):
+        slopes, bends = map(np.array, zip(*(_gradient_and_hessian(risk, place, steps) for risk in risks)))
         if not np.all(np.isfinite(bends)):
             break
         sizes, axes = np.linalg.eigh(np.mean(bends, axis=0))
@@ -165,9 +168,11 @@ def averaged(risks: Sequence[Callable[[Any], float]], place: Any) -> tuple[Any, 
         place = np.clip(place + np.clip(steps * moved, -reach, reach), -LARGEST_SCALE, LARGEST_SCALE)
         if np.any(np.abs(step) > 1):
             continue
-        shorter = max(1 / CLOSER, *np.maximum(WIDE * off, CLOSEST * (1 + np.abs(place))) / steps)
+        shorter = max(
+            1 / MOST_NARROWING, *np.maximum(STEP_PER_ERROR * off, SHORTEST_STEP * (1 + np.abs(place))) / steps
+        )
         if ratio and shorter > 1 / 2:
-            if np.any(np.abs(step) > np.maximum(away, SETTLED)):
+            if np.any(np.abs(step) > np.maximum(away, LAST_STEP)):
                 continue
             by_differences = np.abs(place - before) * ratio**2 / (1 - ratio**2)
             whole = away + np.abs(step) + np.abs(axes.T) @ (by_differences / steps)
@@ -177,8 +182,8 @@ def averaged(risks: Sequence[Callable[[Any], float]], place: Any) -> tuple[Any, 
     return place, unknown, np.inf
 
 
-def _slopes_and_bends(risk: Callable[[Any], float], place: Any, steps: Any) -> tuple[Any, Any]:
-    """First (n,) and second differences (n, n) of a risk, for steps of these sizes."""
+def _gradient_and_hessian(risk: Callable[[Any], float], place: Any, steps: Any) -> tuple[Any, Any]:
+    """First (n,) and second (n, n) central differences of a risk, in units of the steps."""
     n, at, here = len(place), np.diag(steps), risk(place)
     up, down = (np.array([risk(place + sign * step) for step in at]) for sign in (1.0, -1.0))
     bends = np.diag(up + down - 2 * here)
@@ -189,12 +194,15 @@ def _slopes_and_bends(risk: Callable[[Any], float], place: Any, steps: Any) -> t
 
 
 @dataclass(frozen=True)
-class _End:
-    """Where a walk ended: how much the risk there is above the start's, and the errors of both ends.
+class _WalkEnd:
+    """Where a walk ended.
 
     Attributes:
-        ahead: the rise one step straight ahead.
-        doublings: of the first step.
+        place: the point, shape (n,).
+        rise: the risk there less that at the start.
+        errors: the sum of the errors of both.
+        ahead: the rise after the first step, straight along the axis.
+        doublings: how often the first step was doubled.
     """
 
     place: Any
@@ -210,13 +218,15 @@ class _End:
 
 
 def _first_steps(bends: Any, errors: float) -> Any:
-    """Half of what raises the risk by its errors, if it goes on to bend as it does, (n,), in units of the sizes."""
-    rises = np.where(bends > 0, bends, np.inf) / (2 * STEP**2)
-    return np.clip(np.where(bends > 0, np.sqrt(errors / rises) / 2, STEP), NEAREST, LONGEST)
+    """Half of the steps that raise a parabola of these second differences by the errors, (n,), relative to 1 + size."""
+    rises = np.where(bends > 0, bends, np.inf) / (2 * DIFFERENCE_STEP**2)
+    return np.clip(
+        np.where(bends > 0, np.sqrt(errors / rises) / 2, DIFFERENCE_STEP), SHORTEST_FIRST_STEP, LONGEST_FIRST_STEP
+    )
 
 
-def _axes(rough: Callable[[Any], float], place: Any, steps: Any) -> tuple[Any, Any]:
-    """Orthogonal directions (n, n), as columns and in units of the steps, where second differences do not mix, and those (n,)."""
+def _principal_axes(rough: Callable[[Any], float], place: Any, steps: Any) -> tuple[Any, Any]:
+    """Eigenvectors (n, n), as columns in units of the steps, and eigenvalues (n,) of the matrix of second differences."""
     n = len(place)
     at = np.eye(n) * steps
     mixed = np.zeros((n, n))
@@ -231,23 +241,22 @@ def _axes(rough: Callable[[Any], float], place: Any, steps: Any) -> tuple[Any, A
     return axes, bends
 
 
-def _walk(
+def _walk_out(
     valued: Valued,
     rough: Callable[[Any], float],
     floor: Callable[[Any], Any],
     place: Any,
     middle: tuple[float, float],
     step: Any,
-) -> _End:
-    """The first place where the risk is larger by more than the errors, or the lowest one where it is smaller by more.
+) -> _WalkEnd:
+    """Walk out from ``place`` by doubling steps, to the first point where the risk is larger by more than the errors.
 
-    The walk ends at the latest where parameters are too large.
-
-    The floor is that of the risk that was searched, so a place straight ahead is looked at too, and a rise ends a walk only
-    where it also exceeds what that risk is off.
+    Where the risk has fallen by more than the errors, the walk goes on to the lowest point. It ends at ``LARGEST_SCALE`` at the
+    latest. ``floor`` minimises the quick risk ``rough``, not the accurate one: so the point straight ahead is tried as well, and a
+    rise must also exceed the difference of the two risks.
     """
     end, doublings = place + step, 0
-    lowest: _End | None = None
+    lowest: _WalkEnd | None = None
     first: float | None = None
     while True:
         is_last = bool(np.max(np.abs(end)) > LARGEST_SCALE)
@@ -257,7 +266,7 @@ def _walk(
         risks = [valued(one) for one in ends]
         first = risks[0][0] - middle[0] if first is None else first
         there, end = min(zip(risks, ends), key=lambda pair: pair[0][0])
-        found = _End(end, there[0] - middle[0], there[1] + middle[1], first, doublings)
+        found = _WalkEnd(end, there[0] - middle[0], there[1] + middle[1], first, doublings)
         if lowest is not None and found.rise >= lowest.rise:
             return lowest
         lowest = found if found.is_lower else None
@@ -267,12 +276,12 @@ def _walk(
         end, doublings = place + 2 * (end - place), doublings + 1
 
 
-def _lowered(rough: Callable[[Any], float], axes: Any, place: Any) -> Any:
-    """A place (n,) moved to the bottom of the parabola along each of some axes (m, n), where the risk is lower there."""
+def _coordinate_descent(rough: Callable[[Any], float], axes: Any, place: Any) -> Any:
+    """Coordinate descent: a point (n,) moved to the vertex of the parabola along each axis (m, n) where that lowers the risk."""
     if not len(axes):
         return place
     least = rough(place)
-    for step, axis in product(SWEEPS, axes):
+    for step, axis in product(DESCENT_STEPS, axes):
         up, down = rough(place + step * axis), rough(place - step * axis)
         bend = up + down - 2 * least
         if not (np.isfinite(bend) and bend > 0):
@@ -284,10 +293,11 @@ def _lowered(rough: Callable[[Any], float], axes: Any, place: Any) -> Any:
     return place
 
 
-def _fall(*ends: _End) -> float:
-    """How far the risk may fall between two places on either side: as a parabola does where they are one step away.
+def _possible_fall(*ends: _WalkEnd) -> float:
+    """How much lower than at the start the risk may be between the two ends of the walks along one axis.
 
-    Beyond one step the risk half way is the same within the errors, and a convex one falls no further below it than by those.
+    After one step on each side: the depth of the parabola through the three risks. After more, the risk half way was the same
+    within the errors, and a convex risk falls below that by no more than the errors.
     """
     up, down = (end.ahead for end in ends)
     if any(end.doublings for end in ends) or min(up, down) <= 0:

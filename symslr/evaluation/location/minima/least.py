@@ -1,4 +1,4 @@
-"""The least risk of an attention, its error, and the parameters as far as the risk tells them."""
+"""The least risk of an attention, its error, and the minimising parameters with their errors."""
 
 from __future__ import annotations
 
@@ -13,75 +13,84 @@ from sympy import Expr
 
 from symslr.evaluation.engine import digits_of
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.attend import Parameters
-from symslr.evaluation.location.bayes import handed_out
-from symslr.evaluation.location.means import Part
-from symslr.evaluation.location.minima.extent import LARGEST_SCALE, Valley, averaged, descended, valley
-from symslr.evaluation.location.minima.search import FINELY, best, descent, searched
+from symslr.evaluation.location.attention_function import ParameterSpace
+from symslr.evaluation.location.bayes import risk_from_excess
+from symslr.evaluation.location.means import Estimate
+from symslr.evaluation.location.minima.extent import (
+    LARGEST_SCALE,
+    MinimumRegion,
+    minimum_region,
+    newton_descent,
+    newton_on_average,
+)
+from symslr.evaluation.location.minima.search import FINE_DESCENTS, fine_descent, minimiser, search_risk
 from symslr.evaluation.location.moments import Risk
 from symslr.evaluation.location.samples.points import REPLICATIONS
 from symslr.evaluation.location.tables.rules import COARSE, SEARCH
 from symslr.expression.value import Kind, Value
 
-Found = tuple[Value, dict[str, Value]]
-FAR = 0.99 * LARGEST_SCALE
-"""A place of this size lies where parameters grow without end, if the risk still falls towards it."""
-ROUNDED = 1e-14
-"""Risks at two places that differ by no more may differ by rounding: each is 1 less a quotient of sums of many terms."""
-UNKNOWN = 3.0
-"""Relative to 1 + the size of a parameter: one that may lie so far off is said to be unknown, with the ends of where it may lie."""
-LONGEST_TAIL = 0.75
-"""The largest ratio of a fall of the risk, as parameters double, to the one before: 2^-p where it goes like their power -p."""
+LeastRisk = tuple[Value, dict[str, Value]]
+NEAR_LARGEST_SCALE = 0.99 * LARGEST_SCALE
+"""A parameter of this size is at the end of the search: the risk may still fall as it grows."""
+RISK_ROUNDING = 1e-14
+"""Rounding error of a difference of two risks: each is 1 minus a quotient of sums of many terms."""
+UNKNOWN_EXTENT = 3.0
+"""A parameter whose extent, relative to 1 + its size, is at least this is reported as an interval with infinite error."""
+LARGEST_RATIO = 0.75
+"""Largest ratio of successive decreases of the risk as a parameter doubles that is extrapolated. It is 2^-p where the risk goes
+like the power -p of the parameter, so p >= 0.4."""
 
 
-def found_least(
+def least_risk_and_place(
     risks: Risk,
     noise: Expr,
     digits: int | None,
     began: float,
     unit: float = 1.0,
     one: tuple[Any, Any] | None = None,
-) -> Found:
+) -> LeastRisk:
     """The least risk and where it is attained, as ``least_value`` says.
 
     Args:
         risks: the risk above Delta^2.
         noise: Delta.
         began: at a time of ``perf_counter``.
-        unit: of the scales.
-        one: where one head alone is best, from which several begin, too.
+        unit: scales are divided by it.
+        one: best (scale, bias and own parameters) of a single head, a further start for several heads.
     """
-    parameters = Parameters.of(risks.attend)
-    value_at = _kept(risks, parameters)
-    found = _valley(risks, parameters, value_at, best(risks, parameters, one))
+    parameters = ParameterSpace.of(risks.attend)
+    value_at = _cached_risk(risks, parameters)
+    found = _minimum_region(risks, parameters, value_at, minimiser(risks, parameters, one))
     reached, falls = value_at(found.place), _falls_beyond(risks, parameters, value_at, found)
     is_far = falls > 0
     reached = replace(reached, error=reached.error + (falls if is_far else found.fall))
-    together = parameters.together(found.place)
+    together = parameters.merged_heads(found.place)
     if together is not None:  # the risk goes with the square of their distance
-        wider = risks.value(replace(parameters, spacing=2 * parameters.spacing).placed(found.place))
+        wider = risks.value(replace(parameters, spacing=2 * parameters.spacing).unpacked(found.place))
         reached = replace(reached, error=reached.error + abs(wider.value - reached.value))
-    value = handed_out(reached, noise, digits, began)
+    value = risk_from_excess(reached, noise, digits, began)
     if is_far:
         value = replace(value, method=f"{value.method}; the risk falls as parameters grow beyond {LARGEST_SCALE:g}")
     if together is not None:
         said = "heads {} and {} come together, to be the kernel and its slope".format(*together)
         value = replace(value, method=f"{value.method}; {said}")
-    return value, _places(parameters, found, unit, is_far)
+    return value, _parameter_values(parameters, found, unit, is_far)
 
 
-def _falls_beyond(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part], found: Valley) -> float:
-    """What the risk may still fall where parameters grow whose place its error does not tell; 0 where it falls no more.
+def _falls_beyond(
+    risks: Risk, parameters: ParameterSpace, value_at: Callable[[Any], Estimate], found: MinimumRegion
+) -> float:
+    """How much the risk may still fall as undetermined parameters grow to infinity; 0 where it no longer falls.
 
-    The falls from a quarter of these parameters to a half and from there to the place, at the best of the others, shrink by a
-    ratio that goes on where the risk goes with a power of them: what is left is their geometric series, taken twice.
+    The undetermined parameters are divided by 4 and by 2, the others minimised again. The decreases of the risk from 1/4 to 1/2 and
+    from 1/2 to 1 have a constant ratio where the risk follows a power law; the rest is twice their geometric series.
     """
     grow = _unknown(found)
     if not np.any(grow):
         return 0.0
-    risk = searched(risks, parameters, rule=SEARCH if risks.is_random else COARSE)
+    risk = search_risk(risks, parameters, rule=SEARCH if risks.is_random else COARSE)
 
-    def shortened(times: float) -> Part:
+    def shortened(times: float) -> Estimate:
         place = np.where(grow, found.place / times, found.place)
         if not risks.is_random and not np.all(grow):
 
@@ -90,7 +99,7 @@ def _falls_beyond(risks: Risk, parameters: Parameters, value_at: Callable[[Any],
                 vector[~grow] = others
                 return risk(vector)
 
-            place[~grow] = descended(of_others, place[~grow], FINELY[0])
+            place[~grow] = newton_descent(of_others, place[~grow], FINE_DESCENTS[0])
         return value_at(place)
 
     try:
@@ -100,30 +109,36 @@ def _falls_beyond(risks: Risk, parameters: Parameters, value_at: Callable[[Any],
     last, before = float(half.value - here.value), float(quarter.value - half.value)
     if last <= float(here.error + half.error):
         return 0.0
-    ratio = min(last / before, LONGEST_TAIL) if before > 0 else LONGEST_TAIL
+    ratio = min(last / before, LARGEST_RATIO) if before > 0 else LARGEST_RATIO
     return 2 * last * ratio / (1 - ratio)
 
 
-def _unknown(found: Valley) -> Any:
-    """Which parameters the error of the risk does not tell, (n,)."""
+def _unknown(found: MinimumRegion) -> Any:
+    """Which parameters the risk does not determine within its error, boolean (n,)."""
     ends = found.place + np.array([[-1.0], [1.0]]) * found.extents
     far = np.max(np.abs(ends), axis=0) >= LARGEST_SCALE
-    return far | (np.max(found.extents, axis=0) >= UNKNOWN * (1 + np.abs(found.place))) | (np.abs(found.place) >= FAR)
+    return (
+        far
+        | (np.max(found.extents, axis=0) >= UNKNOWN_EXTENT * (1 + np.abs(found.place)))
+        | (np.abs(found.place) >= NEAR_LARGEST_SCALE)
+    )
 
 
-def _kept(risks: Risk, parameters: Parameters) -> Callable[[Any], Part]:
-    """The risk at the vector of all parameters with its error, each computed once."""
-    value = cache(lambda vector: risks.value(parameters.placed(np.array(vector))))
+def _cached_risk(risks: Risk, parameters: ParameterSpace) -> Callable[[Any], Estimate]:
+    """The risk with its error as a function of the vector of parameters, with a cache."""
+    value = cache(lambda vector: risks.value(parameters.unpacked(np.array(vector))))
     return lambda vector: value(tuple(vector))
 
 
-def _valley(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part], place: Any) -> Valley:
-    """The places that the error of the risk does not tell from the one that a search found.
+def _minimum_region(
+    risks: Risk, parameters: ParameterSpace, value_at: Callable[[Any], Estimate], place: Any
+) -> MinimumRegion:
+    """The region of minimisers within the error of the risk, around the one that a search found.
 
-    Of a risk that is sampled every value takes long: there the points of the search stand for it, and how far those of other seeds
-    are apart says how far the risk may fall.
+    A sampled risk is slow to evaluate: there the risks on the search points of ``REPLICATIONS`` seeds take its place, and their
+    scatter gives the region.
     """
-    rough = searched(risks, parameters)
+    rough = search_risk(risks, parameters)
     if not risks.is_random:
 
         def valued(vector: Any) -> tuple[float, float]:
@@ -131,38 +146,42 @@ def _valley(risks: Risk, parameters: Parameters, value_at: Callable[[Any], Part]
                 found = value_at(vector)
             except (CannotEvaluate, FloatingPointError, ZeroDivisionError):
                 return np.inf, 0.0
-            return float(found.value), float(found.error) + ROUNDED
+            return float(found.value), float(found.error) + RISK_ROUNDING
 
-        return valley(rough, valued, descent(risks, parameters), place, risks.place_error * (1 + np.abs(place)))
-    seeds = [searched(risks, parameters, seed) for seed in range(REPLICATIONS)]
+        return minimum_region(
+            rough, valued, fine_descent(risks, parameters), place, risks.place_error * (1 + np.abs(place))
+        )
+    seeds = [search_risk(risks, parameters, seed) for seed in range(REPLICATIONS)]
 
     def mean(vector: Any) -> float:
         return float(np.mean([one(vector) for one in seeds]))
 
-    at, off, fall = averaged(seeds, place)
+    at, off, fall = newton_on_average(seeds, place)
     if np.isfinite(fall):
-        return Valley(at, np.array([off, off]), fall)
-    error = float(value_at(place).error) + ROUNDED
+        return MinimumRegion(at, np.array([off, off]), fall)
+    error = float(value_at(place).error) + RISK_ROUNDING
     off = risks.place_error * (1 + np.abs(place))
-    found = valley(mean, lambda vector: (mean(vector), error), lambda vector: vector, place, off)
+    found = minimum_region(mean, lambda vector: (mean(vector), error), lambda vector: vector, place, off)
     return replace(found, fall=2 * error)
 
 
-def _places(parameters: Parameters, found: Valley, unit: float, is_far: bool) -> dict[str, Value]:
-    """Every parameter where the risk is least; with an infinite error where the risk's does not tell where that is."""
+def _parameter_values(parameters: ParameterSpace, found: MinimumRegion, unit: float, is_far: bool) -> dict[str, Value]:
+    """Every parameter at the minimum, by name, with an infinite error where the risk does not determine it."""
     if is_far and parameters.count > 1:
         return {}
     if is_far:
         return {"a": Value(inf, mpf(0), Kind.ESTIMATED, 4, "the risk falls as the scale grows")}
-    printed = parameters.printed(found.place, found.extents, unit)
-    return {name: _printed(name, *ends, bool(wide)) for (name, ends), wide in zip(printed.items(), _unknown(found))}
+    printed = parameters.by_name(found.place, found.extents, unit)
+    return {
+        name: _parameter_value(name, *ends, bool(wide)) for (name, ends), wide in zip(printed.items(), _unknown(found))
+    }
 
 
-def _printed(name: str, number: float, low: float, high: float, is_unknown: bool) -> Value:
+def _parameter_value(name: str, number: float, low: float, high: float, is_unknown: bool) -> Value:
     if is_unknown:
         said = f"{name} between about {low:.3g} and {high:.3g}: where in between, the risk's error does not tell"
         return Value(mpf(number), inf, Kind.ESTIMATED, 2, said)
-    # one digit more than is known, so that the risk at what is printed is the one beside it
+    # one more digit than is known, so that the printed parameters reproduce the printed risk
     error = max(number - low, high - number)
     digits = max(digits_of(mpf(number), mpf(error)), 1) + 1
     return Value(mpf(number), mpf(error), Kind.ESTIMATED, digits, "search in float64")

@@ -1,4 +1,4 @@
-"""Where the risk of an attention is least, over scales, head weights, biases and own parameters: a search in float64."""
+"""Search for the least risk of an attention over scales, head weights, biases and the kernel's own parameters, in float64."""
 
 from __future__ import annotations
 
@@ -13,43 +13,45 @@ import scipy
 from numpy.polynomial import Chebyshev
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.attend import Parameters
-from symslr.evaluation.location.minima.extent import LARGEST_SCALE, descended
+from symslr.evaluation.location.attention_function import ParameterSpace
+from symslr.evaluation.location.minima.extent import LARGEST_SCALE, newton_descent
 from symslr.evaluation.location.moments import Risk
 from symslr.evaluation.location.tables.rules import COARSE, SEARCH, Rule
 
-SCALES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 4.0, 6.0, 10.0, 20.0)
+START_SCALES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 4.0, 6.0, 10.0, 20.0)
 """Scales, of either sign, at which a search begins."""
-SHARE = 1e-3
-"""Of the error that a place is printed with, to which it is searched: what the risk still falls goes with its square."""
-DEGREE, NARROWER, POLYNOMIALS = 6, 10.0, 8
-"""Of the polynomials through a risk; each is on a part half so many times shorter than the one before; and how many at most."""
-LEVEL = 1e-12
-"""Relative difference of risks that is rounding."""
-SEARCHES, ALIKE = 8, 6
-"""Searches over several parameters, from the best starts whose risks differ in so many digits: two heads may be exchanged.
-A sigmoid with a free bias is least from a start that is the fifth, for a signal of either sign at nu = 4."""
-BIASES, STEP = (-20.0, -8.0, -3.0, -1.0, 1.0, 3.0, 8.0, 20.0), 1e-3
-"""Where a search begins of a free bias, and half of a difference that gives the slope of the kernel's log there."""
-STRENGTHS = (0.1, 0.5, 1.0, 2.0)
-"""Times the values of theta at the root of the signal strength, where heads stand when a search begins."""
-FURTHER = 2.0
-"""Times a value of theta, of a second head at it when a search begins."""
-COARSELY, FINELY = (1e-2, 1e-9), ((1e-3, 1e-15), (1e-4, 1e-15))
-"""Steps of differences, relative to 1 + the size of a parameter, and a fall of the risk that is none: while all searches go on, and
-of the two, one after the other, that go on from the best place by values with all their digits. A place is off by the square of the
-steps, and the longer ones come through flat valleys, where the shorter ones see rounding.
+ERROR_SHARE = 1e-3
+"""A single scale is searched to this share of the error it is reported with."""
+DEGREE, NARROWING, MOST_POLYNOMIALS = 6, 10.0, 8
+"""Degree of the Chebyshev interpolants of a risk; how many times shorter the half width of the next one is than the width of the
+one before; and how many there are at most."""
+ROUNDING_LEVEL = 1e-12
+"""Relative difference of risks below which they count as equal: rounding."""
+MOST_SEARCHES, COMPARED_DIGITS = 8, 6
+"""Number of local searches over several parameters, from the best starts; starts whose risks agree in the second number of digits
+count once, as heads may be exchanged. Five are needed: a sigmoid with a free bias finds its minimum from the fifth best start, for
+a signal of either sign at nu = 4."""
+START_BIASES, SLOPE_STEP = (-20.0, -8.0, -3.0, -1.0, 1.0, 3.0, 8.0, 20.0), 1e-3
+"""Starts of a free bias, and the step of the central difference that gives the slope of log kappa there."""
+START_STRENGTHS = (0.1, 0.5, 1.0, 2.0)
+"""Start scales of heads, in units of sqrt(nu) theta."""
+FURTHER_HEADS = 2.0
+"""Start scale of a second head at the same value of theta, in units of that of the first."""
+COARSE_DESCENT, FINE_DESCENTS = (1e-2, 1e-9), ((1e-3, 1e-15), (1e-4, 1e-15))
+"""(step of differences relative to 1 + the size of a parameter, decrease at which to stop) for ``newton_descent``: of all first
+searches, and of the two that follow from the best point with risks of full accuracy. The minimiser is off by the square of the
+step; longer steps make way in flat valleys, where shorter ones see rounding.
 """
 
 
-def searched(risks: Risk, parameters: Parameters, seed: int = 0, rule: Rule = SEARCH) -> Callable[[Any], float]:
-    """The risk for a search by a rule, at the vector of all parameters; infinite without a value, and beyond the largest scale."""
+def search_risk(risks: Risk, parameters: ParameterSpace, seed: int = 0, rule: Rule = SEARCH) -> Callable[[Any], float]:
+    """The risk by one rule as a function of the vector of parameters; inf where it has no value and beyond ``LARGEST_SCALE``."""
 
     def risk(vector: Any) -> float:
         if np.max(np.abs(vector)) > LARGEST_SCALE * 1.0001:
             return np.inf
         try:
-            found = risks.search(parameters.placed(np.asarray(vector, dtype=float)), seed, rule)
+            found = risks.search(parameters.unpacked(np.asarray(vector, dtype=float)), seed, rule)
         except (CannotEvaluate, FloatingPointError, ZeroDivisionError):
             return np.inf
         return found if np.isfinite(found) else np.inf
@@ -58,105 +60,106 @@ def searched(risks: Risk, parameters: Parameters, seed: int = 0, rule: Rule = SE
 
 
 def best_head(risks: Risk) -> tuple[Any, Any]:
-    """Where a search finds the least risk of one head: its scale (p,), and the bias and own parameters."""
-    parameters = Parameters.of(risks.attend)
-    found = best(risks, parameters)
+    """The best parameters of one head: its scale (p,), and its bias and own parameters in one array."""
+    parameters = ParameterSpace.of(risks.attend)
+    found = minimiser(risks, parameters)
     return found[: parameters.directions], found[parameters.directions :]
 
 
-def best(risks: Risk, parameters: Parameters, one: tuple[Any, Any] | None = None) -> Any:
-    """The vector of all parameters where a search found the least risk.
+def minimiser(risks: Risk, parameters: ParameterSpace, one: tuple[Any, Any] | None = None) -> Any:
+    """The vector of parameters (count,) of the least risk that a search found.
 
     Args:
-        one: where one head alone is best, from which several begin, too.
+        one: best (scale, bias and own parameters) of a single head, a further start for several heads.
 
     Raises:
-        CannotEvaluate: where no place gives a number.
+        CannotEvaluate: where no start has a finite risk.
     """
-    risk = searched(risks, parameters)
+    risk = search_risk(risks, parameters)
     if parameters.count == 1:
-        return np.array([_along_line(lambda a: risk(np.array([a])), SHARE * risks.place_error)])
+        return np.array([_least_scale(lambda a: risk(np.array([a])), ERROR_SHARE * risks.place_error)])
     starts = _starts(risks, parameters.joint, int(parameters.has_bias))
     if one is not None:
         starts.insert(0, np.concatenate([np.tile(one[0], parameters.heads), np.zeros(parameters.joint), one[1]]))
     chosen = [*_lowest(risk, starts), *_lowest(risk, _far_biases(risks, parameters))]
     if not chosen:
         raise CannotEvaluate(f"attention {risks.attend.attention.name}: no finite risk at any scale that was tried")
-    rough = partial(descended, risk, fineness=COARSELY)
+    rough = partial(newton_descent, risk, fineness=COARSE_DESCENT)
     place = min(map(rough, chosen), key=risk)
-    return place if risks.is_random else descent(risks, parameters)(place)
+    return place if risks.is_random else fine_descent(risks, parameters)(place)
 
 
 def _lowest(risk: Callable[[Any], float], starts: Sequence[Any]) -> list[Any]:
-    """The best of the starts, of which no two are alike."""
+    """The ``MOST_SEARCHES`` best starts of finite risk, those of equal risk counted once."""
     tried: dict[float, Any] = {}
     for start in starts:
-        tried.setdefault(float(f"{risk(start):.{ALIKE}g}"), start)
-    return [tried[height] for height in sorted(tried)[:SEARCHES] if np.isfinite(height)]
+        tried.setdefault(float(f"{risk(start):.{COMPARED_DIGITS}g}"), start)
+    return [tried[height] for height in sorted(tried)[:MOST_SEARCHES] if np.isfinite(height)]
 
 
-def _far_biases(risks: Risk, parameters: Parameters) -> list[Any]:
-    """Where searches of one head with a free bias begin, too: at other parts of its kernel, whose log a scale moves by order 1."""
+def _far_biases(risks: Risk, parameters: ParameterSpace) -> list[Any]:
+    """Further starts for one head with a free bias: at several biases, with scales that change log kappa there by order 1."""
     if risks.is_random or parameters.heads > 1 or not parameters.has_bias or risks.attend.own:
         return []
     log = risks.attend.signed_log_kernel
     theta = np.sqrt(max(risks.attend.setting.strength, 0.1)) * risks.attend.setting.values[0]
     starts = []
-    for bias in BIASES:
-        low, high = log(np.array([bias - STEP, bias + STEP]))[1]
-        slope = abs(high - low) / (2 * STEP) if np.isfinite(low) and np.isfinite(high) else 0.0
+    for bias in START_BIASES:
+        low, high = log(np.array([bias - SLOPE_STEP, bias + SLOPE_STEP]))[1]
+        slope = abs(high - low) / (2 * SLOPE_STEP) if np.isfinite(low) and np.isfinite(high) else 0.0
         unit = 1 / slope if slope > 1 / LARGEST_SCALE else 1.0
         starts += [
-            np.array([*(strength * unit * theta), bias]) for strength in (0.0, *STRENGTHS, *(-s for s in STRENGTHS))
+            np.array([*(strength * unit * theta), bias])
+            for strength in (0.0, *START_STRENGTHS, *(-s for s in START_STRENGTHS))
         ]
     return starts
 
 
-def descent(risks: Risk, parameters: Parameters) -> Callable[[Any], Any]:
-    """From the vector of all parameters to one where the risk is least, by values with all their digits."""
-    risk = searched(risks, parameters, rule=COARSE)
+def fine_descent(risks: Risk, parameters: ParameterSpace) -> Callable[[Any], Any]:
+    """Local search with risks of full accuracy, from a vector of parameters to a minimiser."""
+    risk = search_risk(risks, parameters, rule=COARSE)
 
     def descend(place: Any) -> Any:
-        for fineness in FINELY:
-            place = descended(risk, place, fineness)
+        for fineness in FINE_DESCENTS:
+            place = newton_descent(risk, place, fineness)
         return place
 
     return descend
 
 
-def _along_line(risk: Callable[[float], float], error: float) -> float:
-    """The best single scale to an error: a grid of both signs, then Brent's search in each valley that may be the deepest."""
-    grid = sorted({sign * a for a in (*SCALES, LARGEST_SCALE) for sign in (-1.0, 1.0)})
+def _least_scale(risk: Callable[[float], float], error: float) -> float:
+    """The best single scale, to ``error``: a grid of both signs, then a search between the neighbours of each low grid point."""
+    grid = sorted({sign * a for a in (*START_SCALES, LARGEST_SCALE) for sign in (-1.0, 1.0)})
     risks = [risk(a) for a in grid]
     place = int(np.argmin(risks))
     if not np.isfinite(risks[place]):
         raise CannotEvaluate("attention: no finite risk at any scale that was tried")
-    lowest, best = risks[place], grid[place]
+    lowest, minimiser = risks[place], grid[place]
     for i in sorted(range(1, len(grid) - 1), key=lambda k: risks[k]):
         beside = risks[i - 1], risks[i + 1]
-        if risks[i] > min(beside) or 2 * risks[i] - max(beside) > lowest - LEVEL * abs(lowest):
+        if risks[i] > min(beside) or 2 * risks[i] - max(beside) > lowest - ROUNDING_LEVEL * abs(lowest):
             continue  # a smooth function falls no lower between this point and its neighbours
-        value, at = _bottom(risk, grid[i - 1], grid[i + 1], error)
+        value, at = _least_in_interval(risk, grid[i - 1], grid[i + 1], error)
         if value < lowest:
-            lowest, best = value, at
+            lowest, minimiser = value, at
     # of an even function the positive place
-    return abs(best) if risk(abs(best)) - lowest <= LEVEL * abs(lowest) else best
+    return abs(minimiser) if risk(abs(minimiser)) - lowest <= ROUNDING_LEVEL * abs(lowest) else minimiser
 
 
-def _bottom(risk: Callable[[float], float], low: float, high: float, error: float) -> tuple[float, float]:
-    """(value, place) of the least value in an interval: of polynomials on shorter and shorter parts, or by Brent's search."""
+def _least_in_interval(risk: Callable[[float], float], low: float, high: float, error: float) -> tuple[float, float]:
+    """(least risk, scale) in an interval, by Chebyshev interpolants on shrinking intervals, else by Brent's method."""
     before, start, end = np.inf, low, high
-    for _ in range(POLYNOMIALS):
+    for _ in range(MOST_POLYNOMIALS):
         with suppress(np.linalg.LinAlgError), np.errstate(invalid="ignore"):  # of values that are infinite
             line: Any = Chebyshev.interpolate(np.vectorize(risk, otypes=[float]), DEGREE, (start, end))
-            if np.max(np.abs(line.coef[1:])) <= LEVEL * abs(line.coef[0]):
+            if np.max(np.abs(line.coef[1:])) <= ROUNDING_LEVEL * abs(line.coef[0]):
                 return float(line.coef[0]), (start + end) / 2
             level = [float(x.real) for x in line.deriv().roots() if abs(x.imag) <= error and start < x.real < end]
             place = min(level, key=lambda x: float(line(x)), default=np.inf)
             if abs(place - before) <= error:
                 return risk(place), place
             if np.isfinite(place):
-                reach, before = (end - start) / NARROWER, place
+                reach, before = (end - start) / NARROWING, place
                 start, end = max(low, place - reach), min(high, place + reach)
                 continue
         break
@@ -166,16 +169,18 @@ def _bottom(risk: Callable[[float], float], low: float, high: float, error: floa
 
 
 def _starts(risks: Risk, joint: int, free: int) -> list[Any]:
-    """Where a search over several parameters begins: heads along the values of theta at several strengths, at random, and at 0.
+    """Starts of a search over several parameters: heads along the values of theta at several scales, some perturbed at random, and
+    0.
 
-    Further heads stand at larger values, of either sign: where two are one, their weights have no slope.
+    Where there are more heads than values, the further ones are longer, of either sign: two equal heads would be a stationary
+    point.
     """
     setting, heads = risks.attend.setting, risks.attend.attention.heads
     kinds, random = len(setting.shares), np.random.default_rng(0)
     starts = []
-    sides = (FURTHER, -FURTHER) if heads > kinds else (1.0,)
+    sides = (FURTHER_HEADS, -FURTHER_HEADS) if heads > kinds else (1.0,)
     signs = (1.0, -1.0) if heads > 1 else (1.0,)  # a kernel may fall
-    for strength, further, sign, turn in product(STRENGTHS, sides, signs, range(kinds)):
+    for strength, further, sign, turn in product(START_STRENGTHS, sides, signs, range(kinds)):
         chosen = [(turn + h) % kinds for h in range(heads)]
         theta = sign * setting.values[chosen] * further ** (np.arange(heads) // kinds)[:, None]
         scales = strength * np.sqrt(max(setting.strength, 0.1)) * theta

@@ -1,12 +1,12 @@
-"""Several relevant tokens of many that are alike: the Bayes risk from samples, with counts of coins as control variates.
+"""The Bayes risk for several relevant tokens among many exchangeable ones, from samples with control variates.
 
 With one irrelevant token left out, w_l the weights of the L - 1 others, s of which are relevant, and rho = e_{s-1}(w)/e_s(w),
 
     E|r - a|^2 = (L - s)/s^2 E F(rho),    F(rho) = E_0[w rho/(1 + w rho)].
 
-Were every token a coin with odds t w_l, the probability that k of them fall would be pi_k(t) = t^k e_k(w)/prod_l (1 + t w_l). It
-is a sum of products over tokens, so that its mean is known: that of a count of coins with the probabilities E[t w/(1 + t w)];
-and so is the mean of pi_j(t) pi_k(u). F(rho) is nearly a combination of them, and what is left scatters a hundred times less.
+The controls: pi_k(t) = t^k e_k(w)/prod_l (1 + t w_l), the probability that k of independent coins with odds t w_l fall. As a sum of
+products over tokens it has a known mean: the same with the mean probabilities E[t w/(1 + t w)]. So has pi_j(t) pi_k(u). A linear
+combination of them is close to F(rho), and the rest scatters a hundred times less.
 """
 
 from __future__ import annotations
@@ -28,23 +28,24 @@ from symslr.evaluation.location.tables.rules import FINE, has_grid
 from symslr.model.location.where import Subset
 
 PILOT, LEAST_PILOT, SEED = 2**12, 2**10, 10**6
-"""Sequences on which the combination is fitted, the fewest of them, and their seed, which no replication has."""
-MOST = 32
-"""Relevant tokens: tables of pairs of counts grow with their cube."""
+"""Sequences on which the combination is fitted, at most and at least, and their seed, which no replication uses."""
+MOST_RELEVANT = 32
+"""Most relevant tokens: the tables of pairs of counts grow with their cube."""
 WORK = 2**22
-"""Tokens of a pilot."""
-ODDS, BESIDE, WIDEST = 12, 0.5, 600.0
-"""Values of log t, over the range of log rho in the pilot and so much beyond, and their largest range: exp(709) overflows."""
-SQUARED = 10
-"""Combinations of the controls, of the largest spread, whose products are controls too."""
+"""Most tokens of all sequences of the pilot together."""
+ODDS_COUNT, MARGIN, WIDEST_RANGE = 12, 0.5, 600.0
+"""Number of values of log t; they cover the range of log rho in the pilot with a margin, and a range of at most the third number,
+as exp(709) overflows."""
+MOST_AXES = 10
+"""Principal components of the controls whose products are used as controls too."""
 SINGULAR = 1e-6
-"""Relative singular value below which the fit does not see a direction."""
+"""Relative singular values below this are dropped from the fit."""
 SHARP = 2e-6
 """Relative standard error at which sampling stops."""
 
 
 def subset_means(setting: Setting, seconds: float) -> Means | None:
-    """E|r - a|^2 for s >= 2 relevant tokens at equal odds among independent ones; None where tokens are not alike, or very many.
+    """E|r - a|^2 for s >= 2 relevant tokens among exchangeable independent ones; None for other laws and for very many tokens.
 
     Args:
         seconds: processor time after which sampling stops.
@@ -52,9 +53,9 @@ def subset_means(setting: Setting, seconds: float) -> Means | None:
     alike = setting.is_uniform and setting.are_keys_independent and setting.are_values_independent
     if not (isinstance(setting.task.location, Subset) and alike and has_grid(setting)) or setting.size < 2:
         return None
-    if LEAST_PILOT * setting.length > WORK or setting.size > MOST:
+    if LEAST_PILOT * setting.length > WORK or setting.size > MOST_RELEVANT:
         return None
-    left = Controlled.of(setting)
+    left = ControlledRisk.of(setting)
     sample = partial(sampled, left.others, lambda keys, mass: np.array([mass @ left.risk(keys)]))
     width = dimensions(left.others)
     means = refined(sample, lambda row: float(row[0]), SHARP, seconds, width)
@@ -63,12 +64,13 @@ def subset_means(setting: Setting, seconds: float) -> Means | None:
 
 @dataclass(frozen=True)
 class Controls:
-    """pi_k(t), for some t and k about s, with the means and second moments of all of them.
+    """The control variates pi_k(t), for J values of t and K counts k near s, with their means and second moments.
 
     Attributes:
-        log_odds: log t, (J,); ``counts`` the values of k.
+        log_odds: log t, (J,).
+        counts: k, (K,).
         size: s.
-        mean, second: E pi and E pi pi^T, over t and k together.
+        mean, second: E pi, (J K,), and E pi pi^T, (J K, J K).
     """
 
     log_odds: Any
@@ -97,15 +99,15 @@ class Controls:
         flat = places * len(kept)
         return cls(log_odds, kept, size, mean.ravel(), second.reshape(flat, flat))
 
-    def read(self, logs: Any) -> tuple[Any, Any]:
-        """log rho (n,) and pi (n, J K) of sequences with log weights (n, L - 1)."""
+    def values(self, logs: Any) -> tuple[Any, Any]:
+        """log rho (n,) and the controls pi (n, J K), from log weights (n, L - 1)."""
         own = tilt(logs, self.size)
         tilted = (logs + own[:, None]).T
         log_ratios = self.log_odds[:, None] - own
         ratios, log_growth = np.exp(log_ratios), np.zeros_like(log_ratios)
         chances = np.zeros((self.size + 2, len(logs)))
         chances[0] = 1.0
-        # all terms are positive: where a token is all but sure to fall, differences would be rounding
+        # sums of positive terms only: differences would lose their digits where a token is all but sure to fall
         for fall, stay in zip(scipy.special.expit(tilted), scipy.special.expit(-tilted)):
             chances[1:] = stay * chances[1:] + fall * chances[:-1]
             chances[0] *= stay
@@ -117,14 +119,16 @@ class Controls:
 
 
 @dataclass(frozen=True)
-class Controlled:
-    """The risk of single sequences of the other tokens, less a combination of controls of mean 0.
+class ControlledRisk:
+    """The integrand (L - s)/s^2 F(rho) with the fitted combination of controls, of mean 0, subtracted.
 
     Attributes:
         others: the setting of the L - 1 other tokens.
         factor: (L - s)/s^2.
-        axes: combinations of the controls whose products are controls too, (J K, Q).
-        shares: what is taken of every control and product.
+        chance: F of log rho.
+        controls: the control variates.
+        axes: principal components of the controls whose products are controls too, (J K, Q).
+        shares: fitted coefficients of all controls and products.
     """
 
     others: Setting
@@ -135,8 +139,8 @@ class Controlled:
     shares: Any
 
     @classmethod
-    def of(cls, setting: Setting) -> Controlled:
-        """Fitted on a pilot.
+    def of(cls, setting: Setting) -> ControlledRisk:
+        """The combination fitted by least squares on a pilot sample.
 
         Raises:
             CannotEvaluate: where float64 does not hold the odds of the pilot.
@@ -148,24 +152,24 @@ class Controlled:
         drawn = list(batches(others, True, max(count, 1), SEED))
         logs = np.concatenate([others.log_weights(keys) for keys, _ in drawn])
         mass = np.concatenate([weights for _, weights in drawn])
-        rough = Controls(np.zeros(0), np.array([size]), size, None, None).read(logs)[0]
-        ends = rough.min() - BESIDE, rough.max() + BESIDE
-        if ends[1] - ends[0] > WIDEST:
+        rough = Controls(np.zeros(0), np.array([size]), size, None, None).values(logs)[0]
+        ends = rough.min() - MARGIN, rough.max() + MARGIN
+        if ends[1] - ends[0] > WIDEST_RANGE:
             raise CannotEvaluate(
                 f"found odds that differ by e^{ends[1] - ends[0]:.0f} between sequences; expected a weaker signal"
             )
-        controls = Controls.of(coins, np.linspace(*ends, ODDS), others.length)
-        log_rho, found = controls.read(logs)
+        controls = Controls.of(coins, np.linspace(*ends, ODDS_COUNT), others.length)
+        log_rho, found = controls.values(logs)
         spread, axes = np.linalg.eigh(_gram(found - controls.mean, mass))
-        kept = spread[-SQUARED:] > SINGULAR**2 * spread[-1]
-        axes = (axes / np.sqrt(np.maximum(spread, 1e-300)))[:, -SQUARED:][:, kept]
+        kept = spread[-MOST_AXES:] > SINGULAR**2 * spread[-1]
+        axes = (axes / np.sqrt(np.maximum(spread, 1e-300)))[:, -MOST_AXES:][:, kept]
         made = cls(others, (setting.length - size) / size**2, coins.chance, controls, axes, None)
-        seen = np.concatenate([np.ones((len(logs), 1)), made._seen(found)], axis=1)
+        seen = np.concatenate([np.ones((len(logs), 1)), made._centred(found)], axis=1)
         target = (seen * mass[:, None]).T @ made.chance(log_rho)
         return replace(made, shares=np.linalg.lstsq(_gram(seen, mass), target, rcond=SINGULAR**2)[0][1:])
 
-    def _seen(self, found: Any) -> Any:
-        """All controls of mean 0, (n, J K + Q (Q + 1)/2)."""
+    def _centred(self, found: Any) -> Any:
+        """All controls and products less their means, (n, J K + Q (Q + 1)/2)."""
         away = found - self.controls.mean
         combined = away @ self.axes
         rows, columns = np.triu_indices(combined.shape[1])
@@ -175,17 +179,21 @@ class Controlled:
 
     def risk(self, keys: Any) -> Any:
         """(L - s)/s^2 (F(rho) - controls), (n,), for keys (n, L - 1, p)."""
-        log_rho, found = self.controls.read(self.others.log_weights(keys))
-        return self.factor * (self.chance(log_rho) - self._seen(found) @ self.shares)
+        log_rho, found = self.controls.values(self.others.log_weights(keys))
+        return self.factor * (self.chance(log_rho) - self._centred(found) @ self.shares)
 
 
 def _gram(columns: Any, mass: Any) -> Any:
-    """The mean of all products of columns."""
+    """The Gram matrix of columns (n, k) with masses (n,)."""
     return (columns * mass[:, None]).T @ columns
 
 
 def _pairs(number: int, first: float, second: float, both: float, most: int) -> Any:
-    """P(j and k) for two coins of every token that fall together with the probability ``both``, (most + 1, most + 1)."""
+    """P(j first and k second coins fall), (most + 1, most + 1), for ``number`` tokens with two correlated coins each.
+
+    Args:
+        first, second, both: probabilities that a token's first coin, its second coin, and both fall.
+    """
     j, k, common = np.ogrid[: most + 1, : most + 1, : most + 1]
     parts = (common, j - common, k - common, number - j - k + common)
     chances = (both, first - both, second - both, 1 - first - second + both)

@@ -1,8 +1,9 @@
 """Exactly s of L: inclusion probabilities w_l e_{s-1}(w_{-l}) / e_s(w), without overflow at any length.
 
-Odds t w_l of independent coins, given that s of them fall, have the same law for every t. With t such that s fall on
-average, the elementary symmetric polynomials become probabilities of counts, which are sums of positive terms of ordinary
-size; a tree over the positions gives all of them, and all but one position, in O(L s^2).
+Independent coins with odds t w_l, given that exactly s of them fall, have the same law for every t. For t such that s fall on
+average,
+the elementary symmetric polynomials become probabilities of counts: sums of positive terms, without overflow. A binary tree over
+the positions gives them with each position left out in O(L s^2).
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from typing import Any
 import numpy as np
 import scipy
 
-STEPS = 60
-"""Halvings at most: they end at a tenth, from 10^17 on."""
+MOST_HALVINGS = 60
+"""Most bisection steps for log t: enough to reach an accuracy of 0.1 from a range of 1e17."""
 MOST_CHANCES = 2**24
-"""Probabilities of counts held at once."""
+"""Probabilities of counts held at once: 128 MiB for each array."""
 
 
-def inclusion(logs: Any, size: int) -> tuple[Any, Any, Any]:
+def inclusion_probabilities(logs: Any, size: int) -> tuple[Any, Any, Any]:
     """P(l in S | chi) and P(l not in S | chi), (n, L), for P(S) proportional to prod_{l in S} w_l, |S| = size.
 
     And log e_s(w), (n,).
@@ -32,7 +33,9 @@ def inclusion(logs: Any, size: int) -> tuple[Any, Any, Any]:
         return np.ones_like(logs), np.zeros_like(logs), logs.sum(axis=1)
     most = max(1, MOST_CHANCES // (length * (size + 1)))
     if count > most:
-        inside, outside, total = zip(*(inclusion(logs[k : k + most], size) for k in range(0, count, most)))
+        inside, outside, total = zip(
+            *(inclusion_probabilities(logs[k : k + most], size) for k in range(0, count, most))
+        )
         return np.concatenate(inside), np.concatenate(outside), np.concatenate(total)
     log_t = tilt(logs, size)
     tilted = logs + log_t[:, None]
@@ -45,10 +48,10 @@ def inclusion(logs: Any, size: int) -> tuple[Any, Any, Any]:
 
 
 def tilt(logs: Any, size: int) -> Any:
-    """log t with sum_l scipy.special.expit(log w_l + log t) = size, (n,), by bisection: any t will do, so it need not be exact."""
+    """log t, (n,), with sum_l expit(log w_l + log t) = size to within 0.1 in log t, by bisection; the result holds for any t."""
     spread = np.log(logs.shape[1]) + 2.0
     low, high = -logs.max(axis=1) - spread, -logs.min(axis=1) + spread
-    for _ in range(STEPS):
+    for _ in range(MOST_HALVINGS):
         middle = (low + high) / 2
         short = scipy.special.expit(logs + middle[:, None]).sum(axis=1) < size
         low, high = np.where(short, middle, low), np.where(short, high, middle)
@@ -58,7 +61,7 @@ def tilt(logs: Any, size: int) -> Any:
 
 
 def _all_but_one(fall: Any, stay: Any, size: int) -> Any:
-    """P(r of the other coins fall) for r = 0..size, for every position left out: (n, L, size + 1)."""
+    """P(r of the other coins fall), r = 0..size, with each position left out in turn: (n, L, size + 1)."""
     n, length = fall.shape
     leaves = 1 << max(0, length - 1).bit_length()
     level = np.zeros((n, leaves, 2))
@@ -78,7 +81,7 @@ def _all_but_one(fall: Any, stay: Any, size: int) -> Any:
 
 
 def convolved(first: Any, second: Any, most: int | None = None) -> Any:
-    """Probabilities of the counts of two groups together from those of each, (..., counts), cut off beyond ``most``.
+    """The convolution of two laws of counts, (..., counts), up to the count ``most``.
 
     Args:
         most: by default the largest count of the first group.

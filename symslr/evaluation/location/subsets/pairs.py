@@ -32,23 +32,27 @@ from symslr.evaluation.location.tables.rules import Rule, over_log_u
 REACH = 8.8
 """Standard deviations beyond which a normal density is left out."""
 LEAST_LIKELY = -40.0
-"""log of the probability that all other keys are below the largest one, below which that is left out."""
-FIRST, NOTHING = 1e-8, 1e-16
-"""c times the mean of T where the integral begins; parts below this share of it are left out."""
-HEAVIEST = 2000.0
-"""cu beyond which e^{-cu} is 0 whatever the power of cu before it."""
-LOAD, ORDER = 0.285, 24
+"""Largest keys are left out where the log of the probability that all others have less weight is below this."""
+FIRST_LOAD, LEAST_SHARE = 1e-8, 1e-16
+"""c (1 + E T) where the integral over log c begins, and the share of the integral at which it ends."""
+LARGEST_LOAD = 2000.0
+"""Where c u is larger, e^{-cu} times any power of c u is 0."""
+LOG_STEP, TERMS = 0.285, 24
 """Step of log c, and terms of the sum over k."""
 ROUNDING = 5e-15
-"""Finer rules scatter so far, for theta = 1/2 or 3/2, L = 5 and nu = 0.6."""
+"""Measured rounding error: the scatter of finer rules, for theta = 1/2 or 3/2, L = 5 and nu = 0.6."""
 
 
 @dataclass(frozen=True)
 class Token:
-    """The law of one irrelevant token with log w(x) convex, which is least at ``bottom``.
+    """The likelihood ratio w(x) of one token as a function of its key; log w is convex.
 
     Attributes:
-        even: whether w is; keys above the bottom then stand for both.
+        log_weight: log w.
+        bottom: the key at which it is least.
+        low, high: range of keys outside which densities are left out.
+        slope: largest slope of log w.
+        even: whether w is even; keys above the bottom then stand for both sides.
     """
 
     log_weight: Callable[[Any], Any]
@@ -72,8 +76,8 @@ class Token:
         even = bool(np.allclose(log_weight(tried), log_weight(-tried), rtol=1e-12))
         return cls(log_weight, 0.0 if even else bottom, low, high, root * float(np.max(np.abs(theta))), even)
 
-    def below(self, y: Any, end: float) -> Any:
-        """The key on the side of ``end`` of the bottom with the weight of y; ``end`` where none has as much."""
+    def key_across(self, y: Any, end: float) -> Any:
+        """The key on the side of ``end`` with the same weight as y; ``end`` where no key there has so much."""
         from scipy.optimize.elementwise import find_root
 
         level = self.log_weight(y)
@@ -86,10 +90,10 @@ class Token:
 
 
 def pairs_means(setting: Setting) -> Means | None:
-    """E|r - a|^2 for two relevant tokens at equal odds; None where tokens are not alike.
+    """E|r - a|^2 for two relevant tokens with uniform prior among independent ones, L > 2; None for other laws.
 
     Raises:
-        CannotEvaluate: where the integral does not end.
+        CannotEvaluate: where the integral does not converge.
     """
     alike = setting.is_uniform and setting.are_keys_independent and setting.are_values_independent
     if setting.size != 2 or not alike or setting.directions > 1 or setting.length == 2:
@@ -101,13 +105,13 @@ def pairs_means(setting: Setting) -> Means | None:
 
 
 def _risk(token: Token, others: int, rule: Rule) -> float:
-    """The risk by one rule, for the largest key on either side of the bottom."""
+    """The risk by one rule: a sum over the two sides of the bottom on which the token of largest weight may lie."""
     ends = [(token.low, token.high)] if token.even else [(token.low, token.high), (token.high, token.low)]
     return sum(_on_one_side(token, others, rule, *side) for side in ends) * (2 if token.even else 1) / (2 * others)
 
 
 def _gauss(low: Any, high: Any, count: int) -> tuple[Any, Any]:
-    """Nodes and weights between ends of any shape, with one axis more."""
+    """Gauss-Legendre nodes and weights on intervals of any shape (...): (..., count)."""
     at, mass = np.polynomial.legendre.leggauss(count)
     half = (np.asarray(high) - low)[..., None] / 2
     return np.asarray(low)[..., None] + half * (1 + at), half * mass
@@ -115,40 +119,42 @@ def _gauss(low: Any, high: Any, count: int) -> tuple[Any, Any]:
 
 def _on_one_side(token: Token, others: int, rule: Rule, across: float, end: float) -> float:
     candidates = np.linspace(token.bottom, end, 400)
-    inside = np.abs(scipy.special.ndtr(candidates) - scipy.special.ndtr(token.below(candidates, across)))
+    inside = np.abs(scipy.special.ndtr(candidates) - scipy.special.ndtr(token.key_across(candidates, across)))
     with np.errstate(divide="ignore"):
         likely = others * np.log(inside) > LEAST_LIKELY
     if not np.any(likely):
         return 0.0
     first = candidates[max(int(np.argmax(likely)) - 1, 0)]
     y, mass = _gauss(first, end, int((55 + 5 * token.slope) / rule.key))
-    other = token.below(y, across)
+    other = token.key_across(y, across)
     x, weights = _gauss(
         np.minimum(other, y), np.maximum(other, y), int((27 + 17 * token.slope + 2 * token.slope**2) / rule.key)
     )
     top = token.log_weight(y)
     density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi) * weights
     beyond = scipy.special.ndtr(np.minimum(other, y)) + scipy.special.ndtr(-np.maximum(other, y))
-    below = _below(np.exp(token.log_weight(x) - top[:, None]), density, beyond, others, rule)
+    below = _integral_below(np.exp(token.log_weight(x) - top[:, None]), density, beyond, others, rule)
     return float(np.sum(np.abs(mass) * np.exp(2 * top - y**2 / 2) / np.sqrt(2 * np.pi) * below))
 
 
-def _below(u: Any, mass: Any, beyond: Any, count: int, rule: Rule) -> Any:
+def _integral_below(u: Any, mass: Any, beyond: Any, count: int, rule: Rule) -> Any:
     """int dc sum_k B_k(c) E[S e^{-cT} R^k/k!], S the numerator, for every largest weight.
 
     Args:
-        u, mass: the weights of so many tokens below the largest, in its units, and their masses, (largest, nodes).
-        beyond: the mass that is left out.
+        u: weights of another token in units of the largest, (largest, nodes).
+        mass: their masses, of the same shape.
+        beyond: mass of keys outside the range, (largest,).
+        count: number of other tokens.
     """
     mean = count * np.sum(mass * u, axis=1)  # E T
 
     def integrand(logs: Any) -> tuple[Any, Any]:
         c = np.exp(logs - np.log1p(mean)[:, None])
-        parts = np.sum(_terms(u, mass, beyond, count, c, int(ORDER / rule.key)), axis=1)
+        parts = np.sum(_terms(u, mass, beyond, count, c, int(TERMS / rule.key)), axis=1)
         return parts, step * parts
 
-    step = LOAD * rule.load
-    return over_log_u(integrand, step, float(np.log(FIRST)), NOTHING)
+    step = LOG_STEP * rule.load
+    return over_log_u(integrand, step, float(np.log(FIRST_LOAD)), LEAST_SHARE)
 
 
 def _terms(u: Any, mass: Any, beyond: Any, count: int, c: Any, order: int) -> Any:
@@ -157,9 +163,9 @@ def _terms(u: Any, mass: Any, beyond: Any, count: int, c: Any, order: int) -> An
     decay = np.exp(-load)
     gone = -np.expm1(-load) @ mass[..., None]
     gone = gone[..., 0] + beyond[:, None]
-    # powers of the middle c times u, which float64 holds, and then of c itself
+    # powers of c u for the middle c, which do not overflow, rescaled to every c
     middle = c[:, c.shape[1] // 2, None]
-    seen = np.where(middle * u < HEAVIEST, middle * u, 0.0)
+    seen = np.where(middle * u < LARGEST_LOAD, middle * u, 0.0)
     powers = np.concatenate([mass[None], np.broadcast_to(seen, (2 * order, *seen.shape))]).cumprod(axis=0)
     moments = np.moveaxis(decay @ np.moveaxis(powers, 0, 2), 2, 0)
     moments = moments * (c / middle) ** np.arange(2 * order + 1)[:, None, None]
@@ -169,21 +175,25 @@ def _terms(u: Any, mass: Any, beyond: Any, count: int, c: Any, order: int) -> An
     factorials = scipy.special.factorial(np.arange(order))[:, None, None]
     # coefficients of (d/c^2)^k of E[(cu)^j e^{-cu + du^2}] / E[e^{-cu}]
     none, one, two = (moments[j : j + 2 * order : 2][:order] / factorials / base for j in range(3))
-    pair = _times(one, one)
-    four = _power(none, count - 4)
-    sums = n * (n - 1) * (n - 2) * (n - 3) / 2 / c**2 * _times(_times(pair, pair), four) if n > 3 else 0.0
-    three = _times(four, none) if n > 3 else _power(none, count - 3)
+    pair = _series_product(one, one)
+    four = _series_power(none, count - 4)
+    sums = (
+        n * (n - 1) * (n - 2) * (n - 3) / 2 / c**2 * _series_product(_series_product(pair, pair), four)
+        if n > 3
+        else 0.0
+    )
+    three = _series_product(four, none) if n > 3 else _series_power(none, count - 3)
     if n > 2:
-        sums += n * (n - 1) * (n - 2) * _times(pair, _times(two / c**2 + 2 * one / c, three))
-    last = _times(three, none) if n > 2 else _power(none, count - 2)
-    sums += n * (n - 1) * _times(one, _times(2 * two / c + one, last))
+        sums += n * (n - 1) * (n - 2) * _series_product(pair, _series_product(two / c**2 + 2 * one / c, three))
+    last = _series_product(three, none) if n > 2 else _series_power(none, count - 2)
+    sums += n * (n - 1) * _series_product(one, _series_product(2 * two / c + one, last))
     with np.errstate(under="ignore"):
         found = np.sum(sums * _bessel(c, order), axis=0) / c * np.exp(n * log_left)
     return np.where(left, found, 0.0)
 
 
 def _bessel(c: Any, order: int) -> Any:
-    """B_k(c)/c^{2k}, (order, ...), downwards in k; times (2c)^k on the way where c > 1/2."""
+    """B_k(c)/c^{2k}, (order, ...), by downward recurrence in k, scaled by (2c)^k on the way where c > 1/2."""
     small, large, scale = np.minimum(c, 1.0), np.clip(c, 1.0, 1e3), np.maximum(2 * c, 1.0)
     above, upper = np.ones_like(c), 1 - 1 / np.maximum(c, 1e3)
     for k in range(1, order - 1):
@@ -200,7 +210,7 @@ def _bessel(c: Any, order: int) -> Any:
         return found / scale ** np.arange(order).reshape(-1, *[1] * c.ndim)
 
 
-def _times(first: Any, second: Any) -> Any:
+def _series_product(first: Any, second: Any) -> Any:
     """The product of two power series, (order, ...)."""
     found = first[0] * second
     for power in range(1, len(first)):
@@ -208,8 +218,8 @@ def _times(first: Any, second: Any) -> Any:
     return found
 
 
-def _power(series: Any, exponent: int) -> Any:
-    """A power of a series that begins with 1: by Euler's recurrence where its terms are positive, by squares elsewhere."""
+def _series_power(series: Any, exponent: int) -> Any:
+    """A power of a series with constant term 1: by Euler's recurrence where its terms are positive, else by repeated squaring."""
     found = np.zeros_like(series)
     found[0] = 1.0
     if exponent >= len(series):
@@ -218,6 +228,6 @@ def _power(series: Any, exponent: int) -> Any:
                 found[m] += (k * (exponent + 1) / m - 1) * series[k] * found[m - k]
         return found
     for bit in bin(max(exponent, 0))[2:]:
-        found = _times(found, found)
-        found = _times(found, series) if bit == "1" else found
+        found = _series_product(found, found)
+        found = _series_product(found, series) if bit == "1" else found
     return found

@@ -1,4 +1,4 @@
-"""Moments of an attention with one normaliser, or none, among independent tokens, and among those of one correlation."""
+"""Moments of an attention with one normaliser, or none, for independent keys and for equally correlated ones, by quadrature."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ import numpy as np
 from sympy import S
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.setting import Setting, common_part
+from symslr.evaluation.location.attention_function import AttentionFunction, ParameterValues
+from symslr.evaluation.location.setting import Setting, shared_and_own_variance
 from symslr.evaluation.location.tables import laplace
 from symslr.evaluation.location.tables.rules import Rule, has_grid, key_step
-from symslr.evaluation.location.tables.tokens import Nodes, around_zero, nodes, reach_of
+from symslr.evaluation.location.tables.tokens import Nodes, mean_square_reach, nodes, nodes_around_zero
 from symslr.model.attention import Attention
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.where import Independent, OnePosition
 
-GENTLE, STEEP, ANY = 0.5, 0.6, 0.62
-"""Steps of what all keys share, in its standard deviations.
+GENTLE_STEP, STEEP_STEP, SAFE_STEP = 0.5, 0.6, 0.62
+"""Steps of the trapezoid rule over the part z that all keys share, z ~ N(0, 1); d is its deviation in units of a key's own.
 
-The last is one that every attention allows, times sqrt(1 + L d^2), d the deviation of what is shared in a key's own: seen from
-there a mean over L keys grows by no more than e^{L d^2 t^2/2} at a distance t from the real axis, so that errors fall as
-exp(-2 pi^2/step^2). A gentle attention allows more: the first, and the second over the scale and d, as for an exponential kernel,
-whose poles are pi over the scale away, errors fall as exp(-2 pi^2/step).
+SAFE_STEP/sqrt(1 + L d^2) suits every attention: at imaginary distance t from the real axis a mean over L keys grows by at most
+e^{L d^2 t^2/2}, so the error is exp(-2 pi^2/SAFE_STEP^2). A gentle attention allows min(GENTLE_STEP, STEEP_STEP/(a d)), a the
+scale: an exponential kernel has its poles at the distance pi/(a d), and the error is exp(-2 pi^2/STEEP_STEP).
 """
 SHARED_REACH = 8.6
-"""Standard deviations of what all keys share: beyond lies less than 1e-17 of its mass."""
+"""Range of z, in standard deviations: beyond lies less than 1e-17 of its mass."""
 LEAST_PART = 1e-18
-"""Of a mean square, at the least keys beside a pole: the terms beyond fall at a rate of some percent and more."""
+"""Share of a mean square that the two keys nearest to a pole may hold: the terms nearer still fall by some per cent from one to the
+next, or faster."""
 MOST_VALUES = 2**24
-"""Nodes of a token times different biases, of an attention without a normaliser."""
+"""Most nodes of a token times different biases, without a normaliser."""
 
 
-def is_tabled(attend: Attend, setting: Setting) -> bool:
+def is_tabled(attend: AttentionFunction, setting: Setting) -> bool:
     """Whether one-token tables give the moments in a setting with independent keys."""
     base, alike = attend.attention.base, attend.bias is None
     is_quick = attend.attention.heads == 1 or has_grid(setting)
@@ -46,7 +46,7 @@ def is_tabled(attend: Attend, setting: Setting) -> bool:
     return not base.is_normalised or isinstance(setting.task.location, OnePosition) or (setting.is_uniform and alike)
 
 
-def _has_common_values(attend: Attend, setting: Setting) -> bool:
+def _has_common_values(attend: AttentionFunction, setting: Setting) -> bool:
     """Whether values have one correlation, and attentions sum to 1 as the read-out does."""
     covariance, base = setting.task.value_covariance, attend.attention.base
     sums = isinstance(base, Attention) and base.is_normalised and base.offset == 0
@@ -55,63 +55,75 @@ def _has_common_values(attend: Attend, setting: Setting) -> bool:
 
 
 def given_common_part(setting: Setting) -> tuple[Setting, float, float] | None:
-    """The setting given the part that all keys share, in units of a key's own deviation, that, and the part's in it.
+    """(setting with independent keys, d, c/d), for keys d (xi_l + (c/d) zeta), in units of d; None unless all pairs have one
+    positive correlation and there is one direction.
 
-    None where keys are not of one positive correlation.
+    zeta is the part that all keys share. The setting is that of the keys given zeta, measured in units of d.
     """
-    found = common_part(setting.task.key_covariance)
+    found = shared_and_own_variance(setting.task.key_covariance)
     if found is None or setting.directions > 1:
         return None
     common, own = (float(part) for part in found)
-    return setting.of_independent_keys(found[1]), own**0.5, (common / own) ** 0.5
+    return setting.with_independent_keys(found[1]), own**0.5, (common / own) ** 0.5
 
 
-def given_no_others(attend: Attend, setting: Setting) -> tuple[Setting, float] | None:
-    """The setting with independent keys, in units of a key's deviation, and that, where weights have no normaliser.
+def as_independent_keys(attend: AttentionFunction, setting: Setting) -> tuple[Setting, float] | None:
+    """(setting with independent keys in units of their deviation, that deviation), for weights without a normaliser.
 
-    Then keys count one by one, whatever they share. None where they have one, or where their variances differ.
+    Their moments depend on the law of single keys only, whatever the correlations. None with a normaliser, or unequal variances.
     """
     covariance, base = setting.task.key_covariance, attend.attention.base
     variance = S.One if covariance is None else covariance.variance
     if variance is None or not isinstance(base, Attention) or base.is_normalised:
         return None
-    return setting.of_independent_keys(variance), float(variance) ** 0.5
+    return setting.with_independent_keys(variance), float(variance) ** 0.5
 
 
-def shared_row(attend: Attend, place: Place, parts: tuple[Setting, float, float], rule: Rule) -> Any:
-    """Means over the part that all keys share, which shifts them.
+def shared_row(
+    attend: AttentionFunction, place: ParameterValues, parts: tuple[Setting, float, float], rule: Rule
+) -> Any:
+    """The row of moments for equally correlated keys: the mean of ``tabled_row`` over the part that shifts all keys.
 
     Args:
-        parts: what ``given_common_part`` finds.
+        parts: the result of ``given_common_part``.
     """
     setting, unit, deviation = parts
     inner = replace(place, scales=unit * place.scales)
-    gentle = min(GENTLE, STEEP / max(deviation * inner.slope, 1e-300))
-    step = rule.key * max(gentle, ANY / np.sqrt(1 + setting.length * deviation**2))
+    gentle = min(GENTLE_STEP, STEEP_STEP / max(deviation * inner.slope, 1e-300))
+    step = rule.key * max(gentle, SAFE_STEP / np.sqrt(1 + setting.length * deviation**2))
     half = int(SHARED_REACH / step)
     at = step * np.arange(-half, half + 1)
     mass = np.exp(-(at**2) / 2) / np.sum(np.exp(-(at**2) / 2))
     return sum(m * tabled_row(attend, setting, inner, rule, deviation * part) for m, part in zip(mass, at))
 
 
-def tabled_row(attend: Attend, setting: Setting, place: Place, rule: Rule, shift: float = 0.0) -> Any:
-    """The row of moments with independent keys, all of which are shifted before the attention."""
-    base, (line, place) = attend.attention.base, _as_seen(setting, place)
+def tabled_row(
+    attend: AttentionFunction, setting: Setting, place: ParameterValues, rule: Rule, shift: float = 0.0
+) -> Any:
+    """The row of moments for independent keys; the attention sees every key plus ``shift``."""
+    base, (line, place) = attend.attention.base, _along_head(setting, place)
     assert isinstance(base, Attention)
     if not base.is_normalised:
-        reach = far_enough(attend, line, place, shift)
+        reach = attention_reach(attend, line, place, shift)
         is_split = attend.breaks_at_zero and line.directions == 1 and attend.bias is None and place.bias == shift == 0
         if is_split:
-            found = around_zero(line, key_step(line, rule, place.slope) / 2, reach)
-            return _elementwise(setting, found, None, lambda _: _fallen(found, attend.elements(found.keys, place, 0.0)))
+            found = nodes_around_zero(line, key_step(line, rule, place.slope) / 2, reach)
+            return _elementwise(
+                setting,
+                found,
+                None,
+                lambda _: _checked_at_zero(found, attend.unnormalised_kernels(found.keys, place, 0.0)),
+            )
         found = nodes(line, key_step(line, rule, place.slope), 0.0, reach)
-        return _elementwise(setting, found, attend.bias, lambda b: attend.elements(found.keys + shift, place, b))
+        return _elementwise(
+            setting, found, attend.bias, lambda b: attend.unnormalised_kernels(found.keys + shift, place, b)
+        )
 
     def of(keys: Any) -> Any:
         return attend.log_kernel(keys + shift, place)
 
     if line.directions == 1:
-        found, log_kernel = rule.panels.on(line, of, place.slope)
+        found, log_kernel = rule.panels.nodes_for(line, of, place.slope)
     else:
         found = nodes(line, key_step(line, rule, place.slope), rule.least)
         log_kernel = of(found.keys)
@@ -121,25 +133,27 @@ def tabled_row(attend: Attend, setting: Setting, place: Place, rule: Rule, shift
         hit, norm, _ = laplace.one_position(found, log_kernel, positions, offset, rule)
     else:
         hit, norm = laplace.exchangeable(found, log_kernel, setting, offset, rule)
-    return _common(setting, row(setting, hit, norm))
+    return _with_common_values(setting, row(setting, hit, norm))
 
 
-def far_enough(attend: Attend, line: Setting, place: Place, shift: float = 0.0) -> float:
-    """Standard deviations of a key within which weights without a normaliser have their mean squares, at every bias.
+def attention_reach(attend: AttentionFunction, line: Setting, place: ParameterValues, shift: float = 0.0) -> float:
+    """Range of a key, in standard deviations, that holds the mean square of weights without a normaliser, at every bias.
 
     Raises:
-        CannotEvaluate: where they overflow before, or have none.
+        CannotEvaluate: where the weights overflow, or grow as fast as the density of a key falls.
     """
     biases = (0.0,) if attend.bias is None else (float(np.min(attend.bias)), float(np.max(attend.bias)))
 
     def found(bias: float) -> float:
-        return reach_of(line, lambda keys: np.linalg.norm(attend.elements(keys + shift, place, bias), axis=1))
+        return mean_square_reach(
+            line, lambda keys: np.linalg.norm(attend.unnormalised_kernels(keys + shift, place, bias), axis=1)
+        )
 
     return max(map(found, biases))
 
 
-def _as_seen(setting: Setting, place: Place) -> tuple[Setting, Place]:
-    """Keys along the direction in which a single head looks: tokens count by their scores alone, which are Gaussian again."""
+def _along_head(setting: Setting, place: ParameterValues) -> tuple[Setting, ParameterValues]:
+    """The setting and scales projected on the direction of a single head: it sees keys along that direction only."""
     if setting.directions == 1 or len(place.scales) > 1:
         return setting, place
     slope = float(np.linalg.norm(place.scales))
@@ -148,8 +162,9 @@ def _as_seen(setting: Setting, place: Place) -> tuple[Setting, Place]:
     return line, replace(place, scales=np.array([[slope]]))
 
 
-def _common(setting: Setting, plain: Any) -> Any:
-    """The row, or the same with values of one correlation, where all that is common is known."""
+def _with_common_values(setting: Setting, plain: Any) -> Any:
+    """The row for equally correlated values from that for independent ones: weights and read-out sum to 1, so the common part is
+    1."""
     covariance = setting.task.value_covariance
     if covariance is None:
         return plain
@@ -160,21 +175,25 @@ def _common(setting: Setting, plain: Any) -> Any:
 
 
 def _elementwise(setting: Setting, found: Nodes, bias: Any, values: Callable[[float], Any]) -> Any:
-    """The row without a normaliser: sums over positions, those of the same bias together, of values (n, H)."""
+    """The row without a normaliser: sums over positions, grouped by bias.
+
+    Args:
+        values: from a bias to the weights at the nodes, (n, H).
+    """
     hit, norm, size = 0.0, 0.0, max(setting.size, 1)
     relevant, others = setting.expected, setting.length - setting.expected
-    for lean, ours, theirs in _grouped(setting, bias, relevant, others, MOST_VALUES // len(found.keys)):
+    for lean, ours, theirs in _tokens_by_bias(setting, bias, relevant, others, MOST_VALUES // len(found.keys)):
         seen = values(lean)
         hit = hit + ours * (found.relevant @ seen) / size
         norm = norm + (seen.T * (ours * found.relevant + theirs * found.others)) @ seen
     return row(setting, hit, norm)
 
 
-def _fallen(found: Nodes, seen: Any) -> Any:
-    """Weights at nodes around 0, where their squares have a mean.
+def _checked_at_zero(found: Nodes, seen: Any) -> Any:
+    """The weights at nodes around 0, after a check that their mean square converges there.
 
     Raises:
-        CannotEvaluate: where the least keys still count.
+        CannotEvaluate: where the two nodes nearest to 0 hold more than ``LEAST_PART`` of it.
     """
     with np.errstate(over="ignore"):
         parts = np.sum(seen**2, axis=1) * (found.others + found.relevant)
@@ -186,10 +205,10 @@ def _fallen(found: Nodes, seen: Any) -> Any:
     return seen
 
 
-def _grouped(
+def _tokens_by_bias(
     setting: Setting, bias: Any, relevant: float, others: float, most: int
 ) -> Iterator[tuple[float, float, float]]:
-    """Every different bias, and how many relevant and other tokens have it on average."""
+    """(bias, expected number of relevant tokens, of others) for every different bias."""
     if bias is None:
         yield 0.0, relevant, others
         return

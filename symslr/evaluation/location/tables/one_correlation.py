@@ -1,11 +1,11 @@
-"""One relevant token among keys of one positive correlation: the Bayes risk, as a mean of tables with phases.
+"""The Bayes risk for one relevant token and equally correlated keys, as a Fourier integral of means over independent tokens.
 
 Keys of shared variance c^2 and own variance d^2 have filtered noises g = C^-1 xi ~ N(0, C^-1), and C = d^2 + c^2 1 1^T, so that
 
     E F(g) = sqrt(1 + L c^2/d^2) E_tau E[F(x/d) e^{i (c/d) tau sum_l x_l}],    tau, x_l ~ N(0, 1) independent,
 
-whose inner mean is one over independent tokens with a phase. Without such weights the shift is common to all scores and is
-not seen; a signal of several values sees it.
+so the inner mean is one over independent tokens with a phase e^{i (c/d) tau x_l} each. For one value of theta the common shift of
+the keys has no effect on the posterior, and this formula is not needed; for several values it has.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from symslr.evaluation.location.tables.rules import COARSE, LOWEST, Rule, key_st
 from symslr.evaluation.location.tables.tokens import nodes
 
 LONGEST = 300
-"""Positions of different priors."""
+"""Most positions where their priors differ."""
 REACH = 8.6
-"""Standard deviations beyond which a normal density is below the rounding of its top."""
+"""Range in standard deviations: beyond, a normal density is below 1e-16 of its maximum."""
 HIGHEST = 700.0
-"""Logarithms below this have an exponential in float64."""
+"""Largest exponent used: exp(710) overflows in float64."""
 LOAD = 0.2
-"""Step of log u."""
+"""Step of the trapezoid rule over log u."""
 
 
 def common_means(setting: Setting) -> Means | None:
-    """E|r - a|^2 for one position; None where keys are not of one positive correlation, or values are correlated."""
+    """E|r - a|^2 for one relevant position; None unless keys have one positive correlation and values are independent."""
     parts = given_common_part(setting)
     if setting.size != 1 or not setting.are_values_independent or parts is None or setting.length == 1:
         return None
@@ -54,7 +54,7 @@ def _risk(setting: Setting, plain: Setting, ratio: float, rule: Rule) -> float:
     slope = float(np.sqrt(plain.strength * np.max(plain.norms)))
     found = nodes(plain, key_step(plain, rule, slope))
     narrow = np.sqrt(1 + setting.length * ratio**2)
-    # the sum over tau repeats itself after 2 pi/step, beyond what the sum of keys reaches
+    # aliases of the sum over tau lie at multiples of 2 pi/step, beyond the range of the sum of keys
     step = 2 * np.pi / (REACH * (narrow + 1) + 2 * ratio * slope) * rule.load / COARSE.load
     tau = step * np.arange(int(REACH / step) + 1)
     mass = step * np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) * np.where(tau > 0, 2.0, 1.0)
@@ -64,7 +64,7 @@ def _risk(setting: Setting, plain: Setting, ratio: float, rule: Rule) -> float:
     others, relevant = found.others[:, None] * phase, relevant[:, None] * phase
 
     def integrand(log_u: Any) -> tuple[Any, Any]:
-        pairs = np.sum(_pairs(setting, partial(_picked, log_u, logs, others, relevant)).real @ mass)
+        pairs = np.sum(_pairs(setting, partial(_position_moments, log_u, logs, others, relevant)).real @ mass)
         return pairs, step_of_u * pairs
 
     step_of_u = LOAD * rule.load
@@ -85,7 +85,7 @@ def _pairs(setting: Setting, picked: Any) -> Any:
     return both
 
 
-def _picked(log_u: Any, logs: Any, others: Any, relevant: Any, lean: float) -> tuple[Any, Any, Any, Any]:
+def _position_moments(log_u: Any, logs: Any, others: Any, relevant: Any, lean: float) -> tuple[Any, Any, Any, Any]:
     """log m, m, E[omega e^{-u omega} e^{i tau x}] and u times that, m = E[e^{-u omega} e^{i tau x}], for one position."""
     load = np.exp(np.minimum(log_u[:, None] + logs + lean, HIGHEST))
     decay = np.exp(-load)

@@ -1,8 +1,9 @@
-"""Moments of a selection among few exchangeable tokens, by rules over the least score of a support and what lies above it.
+"""Moments of a selection (top-k, sparsemax, entmax) among few exchangeable tokens, by quadrature over each support.
 
-In every support weights are smooth. Of k tokens with scores s_i = tau + d(r_i), sum r_i^2 = 1 and weights r_i^2, where d(r) is r^2
-for sparsemax and 2 r for entmax, the Jacobian is sum_j r_j prod_{i != j} d'(r_i) times the element of the sphere, and all other
-tokens lie below tau. Source: symslr's own; held against samples in tests/evaluation/test_location_selection.py.
+The support is the set of tokens with positive weight; given the support, weights are smooth. For sparsemax and entmax a support of
+k tokens has scores s_i = tau + d(r_i) with weights r_i^2, sum r_i^2 = 1, d(r) = r^2 (sparsemax) or 2 r (entmax); all other scores
+lie below the threshold tau. The Jacobian is sum_j r_j prod_{i != j} d'(r_i) times the area element of the sphere. Source: symslr's
+own; compared with samples in tests/evaluation/test_location_selection.py.
 """
 
 from __future__ import annotations
@@ -15,27 +16,28 @@ from typing import Any
 import numpy as np
 import scipy
 
-from symslr.evaluation.location.attend import Attend, Place
+from symslr.evaluation.location.attention_function import AttentionFunction, ParameterValues
 from symslr.evaluation.location.tables.rules import Rule
 from symslr.model.location.attention import Selection
 from symslr.model.location.where import OnePosition
 
-MOST = {"sparsemax": 3, "entmax": 3, "top": 4}
-"""Tokens of a sequence: a support of k tokens is a rule over k variables, of many nodes at small scales but for top-k."""
+MOST_TOKENS = {"sparsemax": 3, "entmax": 3, "top": 4}
+"""Longest sequence of each kind: a support of k tokens needs a quadrature over k variables, with many nodes at small scales except
+for top-k."""
 STEP, REACH = 0.27, 8.6
-"""Of the middle of a support, in units of its deviation: of normal densities and distribution functions."""
+"""Step and range of the trapezoid rule over the mean key of a support, in units of its standard deviation."""
 NODES, RESOLVED = 16, 0.35
-"""Gauss nodes for what is smooth at any scale, and the distance of two, in deviations of a key, where scales are small."""
-FAR = 40.0
-"""log of a density, less than its top, that is left out."""
+"""Gauss nodes of a panel at least, and the distance of nodes in standard deviations of a key on long panels."""
+LARGEST_DROP = 40.0
+"""Densities below e^-40 of their maximum are left out."""
 PANELS = (3.0, 12.0, 40.0)
-"""Ends of panels of the scores between two tokens: their weights differ by e^d."""
+"""Panel ends for the difference d of two scores, whose weights differ by the factor e^d."""
 MANY = 10**5
-"""Numbers from where on a function of SciPy is worth the 0.2 s that it takes to load."""
+"""Array size from which SciPy's ``ndtr`` is used: it is faster, but takes 0.2 s to load."""
 
 
-def is_plain(attend: Attend) -> bool:
-    """Whether an attention is a selection along one direction among exchangeable tokens, one of them relevant."""
+def is_plain(attend: AttentionFunction) -> bool:
+    """Whether an attention is a single-head selection along one direction, one of several exchangeable tokens being relevant."""
     setting, attention = attend.setting, attend.attention
     independent = setting.are_keys_independent and setting.are_values_independent
     one = isinstance(setting.task.location, OnePosition) and setting.is_uniform and setting.directions == 1
@@ -49,13 +51,13 @@ def is_plain(attend: Attend) -> bool:
     )
 
 
-def is_short(attend: Attend) -> bool:
-    """Whether a selection is plain, among so few tokens that ``selected_row`` is quick."""
+def is_short(attend: AttentionFunction) -> bool:
+    """Whether ``selected_row`` applies: a plain selection among few tokens."""
     base = attend.attention.base
-    return isinstance(base, Selection) and is_plain(attend) and attend.setting.length <= MOST[base.kind]
+    return isinstance(base, Selection) and is_plain(attend) and attend.setting.length <= MOST_TOKENS[base.kind]
 
 
-def selected_row(attend: Attend, place: Place, rule: Rule) -> Any:
+def selected_row(attend: AttentionFunction, place: ParameterValues, rule: Rule) -> Any:
     """(1, E sigma_eps, E sigma_eps, E sum_l sigma_l^2) of a plain selection among few tokens."""
     setting, scale = attend.setting, float(place.scales[0, 0])
     length, hit, norm = setting.length, 0.0, 0.0
@@ -67,21 +69,31 @@ def selected_row(attend: Attend, place: Place, rule: Rule) -> Any:
         for size in range(1, length + 1):
             gaps, weights, masses = _supports(attend.attention.base, size, length, abs(scale), abs(mean), rule.key)
             # the relevant token in the support, as its first one, or below it
-            inside = comb(length - 1, size - 1) * masses * _chances(gaps - mean * np.eye(size)[0], length - size, rule)
-            outside = comb(length - 1, size) * masses * _chances(gaps, length - size - 1, rule, mean)
+            inside = (
+                comb(length - 1, size - 1)
+                * masses
+                * _support_probabilities(gaps - mean * np.eye(size)[0], length - size, rule)
+            )
+            outside = comb(length - 1, size) * masses * _support_probabilities(gaps, length - size - 1, rule, mean)
             hit += share * float(inside @ weights[:, 0])
             norm += share * float((inside + outside) @ np.sum(weights**2, axis=1))
     return np.array([1.0, hit, hit, norm])
 
 
-def _chances(gaps: Any, others: int, rule: Rule, mean: float | None = None) -> Any:
-    """Integrals over t of the densities of N(0, 1) at t + gaps (n, k), with so many others, and one of this mean, below t; (n,)."""
+def _support_probabilities(gaps: Any, others: int, rule: Rule, mean: float | None = None) -> Any:
+    """int dt prod_i phi(t + gap_i) Phi(t)^others, times Phi(t - mean) where a mean is given; (n,).
+
+    Args:
+        gaps: keys of the support above the threshold, (n, k).
+        others: number of irrelevant tokens below the threshold; negative for the result 0.
+        mean: of the relevant token, where it lies below the threshold too.
+    """
     size, found = gaps.shape[1], np.zeros(len(gaps))
     if others < 0:
         return found
     middle = np.mean(gaps, axis=1)
     squares = np.sum((gaps - middle[:, None]) ** 2, axis=1) / 2
-    near = squares < FAR
+    near = squares < LARGEST_DROP
     u = np.arange(-REACH, REACH, STEP * rule.key)
     density = np.exp(-(u**2) / 2) * STEP * rule.key / np.sqrt(size) * (2 * pi) ** (-size / 2)
     t = u[:, None] / np.sqrt(size) - middle[near]
@@ -98,7 +110,7 @@ def _cdf(t: Any) -> Any:
 
 
 def _supports(base: Any, size: int, length: int, scale: float, mean: float, key: float) -> tuple[Any, Any, Any]:
-    """Gaps of keys above the threshold and weights, (n, size), with masses (n,), of all supports of so many tokens."""
+    """Quadrature over supports of ``size`` tokens: gaps of keys above the threshold, weights, (n, size) each, and masses (n,)."""
     assert isinstance(base, Selection)
     if base.kind == "top":
         reach = 2 * REACH + mean
@@ -111,7 +123,7 @@ def _supports(base: Any, size: int, length: int, scale: float, mean: float, key:
         parts = np.exp(scale * (gaps - gaps.max(axis=1, keepdims=True)))
         return gaps, parts / parts.sum(axis=1, keepdims=True), factorial(size - 1) * np.tile(masses, size)
     is_sparsemax = base.kind == "sparsemax"
-    far = scale * (np.sqrt(2 * FAR) + mean)  # of a score from the mean of all
+    far = scale * (np.sqrt(2 * LARGEST_DROP) + mean)  # of a score from the mean of all
     if is_sparsemax:
         least, most = np.sqrt(max(0.0, 1 / size - far)), np.sqrt(1 / size + far)
     else:
@@ -130,7 +142,7 @@ def _supports(base: Any, size: int, length: int, scale: float, mean: float, key:
 
 
 def _gauss(ends: list[float], key: float, unit: float = 1.0) -> tuple[Any, Any]:
-    """Nodes and weights of Gauss's rule on panels, (n,), which resolve what is as wide as ``unit``."""
+    """Nodes and weights (n,) of Gauss-Legendre rules on panels between ``ends``, fine enough for features of width ``unit``."""
     nodes, weights = [], []
     for low, high in pairwise(ends):
         points, own = _rule(ceil((NODES + (high - low) / (RESOLVED * unit)) / key))
@@ -143,7 +155,7 @@ _rule = lru_cache(maxsize=256)(np.polynomial.legendre.leggauss)
 
 
 def _product(rules: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    """Nodes (n, variables) and weights (n,) of a product of rules; one node where there are none."""
+    """Nodes (n, variables) and weights (n,) of a product rule; a single node of weight 1 for no rules."""
     nodes, weights = np.zeros((1, 0)), np.ones(1)
     for own, mass in rules:
         nodes = np.concatenate([np.repeat(nodes, len(own), axis=0), np.tile(own, len(nodes))[:, None]], axis=1)

@@ -1,7 +1,4 @@
-"""Nodes of one token's key, and its moments on a grid of log u.
-
-E[(u kappa)^j e^{-u kappa(chi)}] for the others and for the relevant one.
-"""
+"""Quadrature over one token's key, and the one-token moments E[(u kappa)^j e^{-u kappa(chi)}], j = 0, 1, 2, on a grid of log u."""
 
 from __future__ import annotations
 
@@ -17,31 +14,38 @@ from numpy.polynomial import legendre
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.setting import Setting
 
-REACH, FARTHER, FARTHEST = 9.0, 3.0, 33.0
-"""Standard deviations beyond which a token's density is left out, below 1e-18; steps to more; and where float64 ends."""
-LOOK = 0.5
-"""Step at which the size of a function is looked at."""
+REACH, REACH_STEP, LARGEST_REACH = 9.0, 3.0, 33.0
+"""Range of a key in standard deviations, beyond which its density is below 1e-17; the increment of that range where a function
+grows; and its largest value, near which the density underflows."""
+PROBE_STEP = 0.5
+"""Step, in standard deviations, of the coarse grid on which the range of a function is determined."""
 OUTSIDE = 1e-18
-"""Of a mean square."""
+"""Share of a mean square that may lie outside the range."""
 MOST_NODES = 4_000_000
-"""Of a grid over a token's keys: 32 MB for every function of them."""
+"""Most nodes of a grid over one token's key: 32 MB for every function on it."""
 BLOCK = 2**22
-"""Numbers that are laid out at once."""
+"""Array entries held at once."""
 LEAST_LEFT = 1e-18
-"""E[e^{-u kappa}] below this is rounding: no product of several tokens sees it."""
+"""E[e^{-u kappa}] is replaced by this where it is smaller: its relative digits are lost, and products of several tokens are 0."""
 ORDER = 12
-"""Points of the local interpolation in log u."""
+"""Points of the local Lagrange interpolation in log u."""
 BARYCENTRIC = np.array([(-1.0) ** (ORDER - 1 - k) / (factorial(k) * factorial(ORDER - 1 - k)) for k in range(ORDER)])
-"""1/prod (k - m) over the other points m."""
+"""Barycentric weights 1/prod_m (k - m), over the other points m."""
 FINEST = 1 / 24
-"""Step of log u + log kappa at which that is exact to rounding: its error is 5e-5 step^12 times a twelfth derivative below 1e6."""
-NOTHING, ALL = -75.0, 6.6
+"""Step of log u + log kappa at which the interpolation is exact to rounding: its error is 5e-5 step^12 times the twelfth
+derivative, which is below 1e6."""
+LEAST_LOG_LOAD, LARGEST_LOG_LOAD = -75.0, 6.6
 """log(u kappa) below which e^{-u kappa} is 1 to 1e-32, and above which it is 0."""
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes of a token's key (n, p), with the mass of an irrelevant and of a relevant token there."""
+    """A quadrature over one token's key.
+
+    Attributes:
+        keys: nodes, (n, p).
+        others, relevant: masses of an irrelevant and of a relevant token there, (n,) each.
+    """
 
     keys: Any
     others: Any
@@ -49,7 +53,7 @@ class Nodes:
 
     @classmethod
     def of(cls, setting: Setting, keys: Any, weights: Any = 1.0, least: float = 0.0) -> Nodes:
-        """Of a rule with these weights, without nodes of no more than the ``least`` mass."""
+        """Normalised masses at keys (n, p) for a rule with these weights; nodes of mass ``least`` or less are dropped."""
         others, relevant = (density * weights for density in densities(setting, keys))
         others, relevant = others / others.sum(), relevant / relevant.sum()
         kept = others + relevant > least
@@ -57,7 +61,7 @@ class Nodes:
 
 
 def densities(setting: Setting, keys: Any) -> tuple[Any, Any]:
-    """Of an irrelevant and of a relevant token at keys (..., p), in units of the normal density's largest value."""
+    """Densities of an irrelevant and of a relevant token at keys (..., p), in units of the maximum of the normal density."""
 
     def normal(centre: Any) -> Any:
         return np.exp(-np.sum((keys - centre) ** 2, axis=-1) / 2)
@@ -67,17 +71,18 @@ def densities(setting: Setting, keys: Any) -> tuple[Any, Any]:
 
 
 LEAST_MASS = 1e-20
-"""Nodes of less mass are left out: ``MOST_NODES`` of them hold less than 1e-13 together."""
+"""Nodes of less mass are dropped: ``MOST_NODES`` of them hold less than 1e-13 together."""
 
 
 def nodes(setting: Setting, step: float, least: float = LEAST_MASS, reach: float = REACH) -> Nodes:
-    """A trapezoid rule over one token's key in every direction, without nodes of less than the ``least`` mass.
+    """A trapezoid rule over one token's key in every direction, without nodes of mass ``least`` or less.
 
     Args:
-        reach: standard deviations from the tokens' means out to which it goes.
+        step: in standard deviations.
+        reach: range in standard deviations beyond the smallest and the largest mean of a key.
 
     Raises:
-        CannotEvaluate: for more directions than a grid can have.
+        CannotEvaluate: for more than ``MOST_NODES`` nodes.
     """
     axes = []
     for low, high in zip(*means_of(setting)):
@@ -89,42 +94,42 @@ def nodes(setting: Setting, step: float, least: float = LEAST_MASS, reach: float
     return Nodes.of(setting, keys, least=least)
 
 
-def reach_of(setting: Setting, function: Callable[[Any], Any]) -> float:
-    """Standard deviations from the tokens' means within which a function of a key has its mean square.
+def mean_square_reach(setting: Setting, function: Callable[[Any], Any]) -> float:
+    """Range, in standard deviations beyond the means of a key, that holds the mean square of a function of it.
 
-    That of exp(a x) is 2 a from them, and a density alone does not show it.
+    The integrand exp(2 a x) times the density has its maximum at 2 a, outside the range of the density if a is large.
 
     Raises:
-        CannotEvaluate: for a function that grows as fast as a density falls.
+        CannotEvaluate: for a function that grows as fast as the density falls.
     """
     low, high = means_of(setting)
     reach = REACH
-    while reach <= FARTHEST:
-        found = nodes(setting, LOOK, 0.0, reach + FARTHER)
+    while reach <= LARGEST_REACH:
+        found = nodes(setting, PROBE_STEP, 0.0, reach + REACH_STEP)
         off = np.any(found.keys != 0, axis=1)  # at the origin there may be a pole
         keys, mass = found.keys[off], (found.others + found.relevant)[off]
         parts = function(keys) ** 2 * mass
         outside = np.any((keys < low - reach) | (keys > high + reach), axis=1)
         if np.sum(parts[outside]) <= OUTSIDE * np.sum(parts):
             return reach
-        reach += FARTHER
+        reach += REACH_STEP
     raise CannotEvaluate(
         "attention: its mean square has no value seen in float64: it grows about as fast as tokens become rare"
     )
 
 
 def means_of(setting: Setting) -> tuple[Any, Any]:
-    """The least and the largest mean of a token's key in every direction."""
+    """The smallest and the largest mean of a token's key in every direction, (p,) each."""
     shift = np.sqrt(setting.strength) * setting.values
     return np.minimum(shift.min(axis=0), 0), np.maximum(shift.max(axis=0), 0)
 
 
 LEAST_KEY = -690.0
-"""log |key| of the least one around a pole, as far as float64 can name it."""
+"""log |key| of the node nearest to a pole: exp(-690) = 1e-300, near the end of float64."""
 
 
-def around_zero(setting: Setting, step: float, reach: float) -> Nodes:
-    """A trapezoid rule over log |key| on both sides of 0, where a kernel has a pole or a kink, for keys along one direction."""
+def nodes_around_zero(setting: Setting, step: float, reach: float) -> Nodes:
+    """A trapezoid rule over log |key| on both sides of 0, for a kernel with a pole or kink there, along one direction."""
     furthest = reach + np.sqrt(setting.strength) * np.max(np.abs(setting.values))
     log = step * np.arange(int(LEAST_KEY / step), int(np.ceil(np.log(furthest) / step)) + 1)
     keys = np.concatenate([-np.exp(log), np.exp(log)])
@@ -133,12 +138,12 @@ def around_zero(setting: Setting, step: float, reach: float) -> Nodes:
 
 @dataclass(frozen=True)
 class Table:
-    """Moments over log u, one column for every u.
+    """One-token moments at values of log u.
 
     Attributes:
-        logs: log u.
-        others, relevant: E[(u kappa)^j e^{-u kappa}] for j = 0, 1, 2, of the others and of the relevant token.
-        log_others, log_relevant: log E[e^{-u kappa}], with its digits where that is near 1: long sequences multiply it.
+        logs: log u, (n,).
+        others, relevant: E[(u kappa)^j e^{-u kappa}], j = 0, 1, 2, for an irrelevant and a relevant token, (3, n) each.
+        log_others, log_relevant: log E[e^{-u kappa}], accurate also where the mean is near 1: it is raised to the length.
     """
 
     logs: Any
@@ -149,7 +154,8 @@ class Table:
 
 
 def lagrange(at: Any) -> tuple[Any, Any]:
-    """The first of the ``ORDER`` whole numbers around each number, and Lagrange's weights of them, (..., ORDER)."""
+    """Lagrange interpolation on the integers: the first of ``ORDER`` integers around each number (...), and weights (...,
+    ORDER)."""
     first = np.floor(at).astype(int) - ORDER // 2 + 1
     fraction = at - first
     shares = np.ones((ORDER, *np.shape(at)))
@@ -162,16 +168,16 @@ def lagrange(at: Any) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True)
-class Spectrum:
-    """The law of v = log kappa as masses on a grid: a table needs no more of the tokens, in however many directions.
+class LogKernelLaw:
+    """The law of v = log kappa as masses on a uniform grid, which is all that the one-token moments depend on.
 
-    Every node's mass is spread over the neighbours of its v by Lagrange's weights, which is exact to rounding for the
-    smooth functions of log u + v that the moments are.
+    The mass of each node is spread over grid points around its v by Lagrange weights. That is exact to rounding for smooth
+    functions of log u + v, such as the moments.
 
     Attributes:
         step: of the grid, and of log u.
-        first: number of the first point of the grid.
-        masses: of the others and of the relevant token, (2, points).
+        first: the first grid point, in steps.
+        masses: of an irrelevant and of a relevant token, (2, points).
         vanishing: their masses where the kernel is 0, (2,).
     """
 
@@ -181,8 +187,8 @@ class Spectrum:
     vanishing: Any
 
     @classmethod
-    def of(cls, found: Nodes, log_kernel: Any, step: float) -> Spectrum:
-        """For tables with this step of log u."""
+    def of(cls, found: Nodes, log_kernel: Any, step: float) -> LogKernelLaw:
+        """The law on a grid of this step, from nodes and log kappa there."""
         masses, there = np.stack([found.others, found.relevant]), np.isfinite(log_kernel)
         at = log_kernel[there] / step
         low = int(np.floor(at.min())) - ORDER
@@ -197,14 +203,19 @@ class Spectrum:
 
     @cached_property
     def _moments(self) -> tuple[int, Any]:
-        """Number of the first log(u kappa) at which e^{-u kappa} is neither 1 nor 0, and all four moments there, (4, points)."""
-        low = int(np.floor(NOTHING / self.step))
-        size = np.exp(self.step * np.arange(low, int(np.ceil(ALL / self.step))))
+        """The functions s^j e^{-s}, j = 0, 1, 2, and 1 - e^{-s} of log s on the grid where e^{-s} is neither 1 nor 0.
+
+        Returns:
+            The first grid point, in steps, and the values, (4, points).
+        """
+        low = int(np.floor(LEAST_LOG_LOAD / self.step))
+        size = np.exp(self.step * np.arange(low, int(np.ceil(LARGEST_LOG_LOAD / self.step))))
         decay = np.exp(-size)
         return low, np.array([decay, size * decay, size**2 * decay, -np.expm1(-size)])
 
     def table(self, first: int, count: int) -> Table:
-        """The moments at log u = (first, first + 1, ...) times the step."""
+        """The moments at ``count`` values log u = first * step, (first + 1) * step, ..., by correlation of the law with s^j
+        e^{-s}."""
         low, moments = self._moments
         width, points = moments.shape[1], self.masses.shape[1]
         # log u + v is among the moments where the grid's number is ``low`` or more less that of log u
@@ -227,53 +238,59 @@ class Spectrum:
 
 
 MOST_PANEL_NODES = 2_000_000
-"""Of a token's key: 16 MB for every function of it."""
+"""Most nodes of all panels: 16 MB for every function of a key."""
 WIDEST = 1.0
-"""Of a panel, in standard deviations: eight nodes of a normal density on it are exact to 1e-13, sixteen to rounding."""
-ENDED = 3
-"""Legendre coefficients, the last ones, that must be small."""
-AT_ENDS = 1e-8
-"""How far log kappa may be off at the ends of a panel, seen from its nodes: a jump or kink may hide between the two. They are half
-a percent of the panel apart, so that a kink of this size leaves the square of it."""
+"""Widest panel in standard deviations: on it eight Gauss nodes integrate a normal density to 1e-13, sixteen to rounding."""
+LAST_COEFFICIENTS = 3
+"""How many of the last Legendre coefficients must be small."""
+END_TOLERANCE = 1e-8
+"""Largest error of log kappa extrapolated from the nodes to the ends of a panel: a jump or kink may hide in between. The outermost
+nodes are half a per cent of the panel away from the ends, so an undetected kink of this size leaves an error of its square."""
 NARROWEST = 1e-15
-"""Half of a panel that keeps its jump: places of that size are rounding."""
+"""Half width of a panel that is not halved further even if log kappa jumps on it: keys of that size are rounding."""
 ROUNDING = 16 * 2.2e-16
-"""Of log kappa, relative to its size or to 1: no panel is smoother."""
+"""Rounding error of log kappa, relative to its size or to 1: no smaller coefficients are demanded."""
 
 
 @dataclass(frozen=True)
 class Panels:
-    """Gauss's rules on panels, halved until log kappa is smooth and nearly level on each.
+    """Adaptive Gauss-Legendre quadrature over a key: panels are halved until log kappa is smooth and nearly constant on each.
 
-    A rule of one step for all keys would need to know where a kernel is steep, kinked or near a pole. A panel looks: its
-    Legendre coefficients must end, and log kappa must change by little, as e^{-u kappa} is integrated for every u.
+    The last Legendre coefficients of log kappa on a panel must be small, and log kappa must change by little, as e^{-u kappa} is
+    integrated for every u. So nothing has to be known about where a kernel is steep, has a kink or a pole nearby.
 
     Attributes:
-        order: nodes of it.
-        swing: by how much log kappa may change on it. With w of it the poles of e^{-u kappa} in u leave an ellipse of
-            the sum of half axes rho = b + sqrt(1 + b^2), b = pi/w, and an error of rho^(-2 order).
-        left: error of log kappa times the mass of the panel.
+        order: nodes of a panel.
+        largest_change: of log kappa on a panel. With a change w, e^{-u kappa} is analytic in an ellipse whose half axes sum to
+            rho = b + sqrt(1 + b^2), b = pi/w, and the error is rho^(-2 order).
+        left: tolerance of the error of log kappa times the mass of the panel.
     """
 
     order: int
-    swing: float
+    largest_change: float
     left: float
 
     @cached_property
     def rule(self) -> tuple[Any, Any, Any, Any]:
-        """Nodes, weights, and the matrices from values to the last Legendre coefficients and to what follows at both ends."""
+        """Nodes, weights, and matrices from values at the nodes to the last Legendre coefficients and to the values at both
+        ends."""
         nodes, weights = legendre.leggauss(self.order)
         degrees = np.arange(self.order)
         matrix = legendre.legvander(nodes, self.order - 1) * weights[:, None] * (degrees + 0.5)
-        return nodes, weights, matrix[:, -ENDED:], matrix @ legendre.legvander(np.array([-1.0, 1.0]), self.order - 1).T
+        return (
+            nodes,
+            weights,
+            matrix[:, -LAST_COEFFICIENTS:],
+            matrix @ legendre.legvander(np.array([-1.0, 1.0]), self.order - 1).T,
+        )
 
-    def on(self, setting: Setting, log_kernel: Callable[[Any], Any], slope: float) -> tuple[Nodes, Any]:
+    def nodes_for(self, setting: Setting, log_kernel: Callable[[Any], Any], slope: float) -> tuple[Nodes, Any]:
         """Nodes (n, 1) for tokens along one direction, and log kappa there.
 
         Args:
             setting: independent keys.
             log_kernel: of keys (n, 1).
-            slope: the scale, in whose units a kernel is taken to have features of the size 1 or larger, or to show them.
+            slope: the scale of the attention; first panels are at most 1/slope wide, where features of the kernel should show.
 
         Raises:
             CannotEvaluate: for a kernel that needs too many panels.
@@ -304,12 +321,12 @@ class Panels:
         return Nodes.of(setting, at[:, None], masses, -1.0), found
 
     def _resolved(self, logs: Any, there: Any, mass: Any) -> Any:
-        """Which panels are smooth and level enough, or of no mass, or nowhere reached by the kernel.
+        """Which panels need no halving, boolean (panels,): log kappa is smooth and level, the mass negligible, or kappa 0.
 
         Args:
             logs: log kappa at the nodes, (panels, order).
-            there: at both ends, (panels, 2).
-            mass: of the panels, at most.
+            there: log kappa at both ends, (panels, 2).
+            mass: a bound on the mass of each panel.
         """
         _, _, tail, ends = self.rule
         finite = np.isfinite(logs)
@@ -318,8 +335,8 @@ class Panels:
         with np.errstate(invalid="ignore"):
             off = np.abs(filled @ ends - there).max(axis=1)
         smooth = np.abs(filled @ tail).max(axis=1) <= np.maximum(self.left / np.maximum(mass, LEAST_MASS), size)
-        smooth &= (off <= np.maximum(AT_ENDS, 100 * size)) & finite.all(axis=1)
-        smooth &= np.ptp(filled, axis=1) <= self.swing
+        smooth &= (off <= np.maximum(END_TOLERANCE, 100 * size)) & finite.all(axis=1)
+        smooth &= np.ptp(filled, axis=1) <= self.largest_change
         nowhere = ~finite.any(axis=1) & ~np.isfinite(there).any(axis=1)
         return smooth | nowhere | (mass < LEAST_MASS)
 
@@ -331,4 +348,4 @@ def _too_many(count: int) -> CannotEvaluate:
 
 
 PANELS = (Panels(16, 2.0, 1e-16), Panels(14, 2.3, 1e-15), Panels(8, 3.0, 1e-8))
-"""Of a fine and of a coarse rule, and of one for a search."""
+"""Panels of the fine, the coarse and the search rule."""

@@ -1,8 +1,8 @@
-"""Stretches of positions: sums over where tokens are picked and which are relevant, put together from shorter stretches.
+"""Dynamic programming along a chain: sums over picked and relevant positions of a segment, from those of its two halves.
 
-A stretch has one entry for every thing that is summed over it, such as "no token picked" or "one picked, times r^(distance to
-the last position)". The entries of two neighbouring stretches give those of both by a table of products, whatever an entry
-is: a number for every load u, a function on nodes, or an operator between the nodes before and after the stretch.
+A segment of positions has one entry for each kind of sum over it, such as "no position picked" or "one picked, times r^(distance
+to the last position)". A table of products gives the entries of two adjacent segments together. An entry is a number for every
+u, a function on mesh nodes, or an operator between the nodes before and after the segment.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Key = tuple[str, int]
-"""What is summed, and how many relevant positions it holds."""
-Stretch = Mapping[Key, Any]
-Times = Callable[[Any, Any], Any]
+"""(name of a sum, number of relevant positions in it)."""
+Segment = Mapping[Key, Any]
+Product = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
 class Term:
-    """``out`` of both stretches has ``factor`` times ``left`` of the first and ``right`` of the second.
+    """A product in the table: ``factor`` times entry ``left`` of the first segment times ``right`` of the second adds to ``out``.
 
     Attributes:
-        over: the stretch over whose length a distance grows, by which the ratio r is taken to that power.
+        over: the segment that lies between a picked position and the end to which its distance counts: a further factor
+            r^(length of that segment). None where no distance changes.
     """
 
     out: Key
@@ -33,10 +34,11 @@ class Term:
 
 
 def attention_terms(size: int, share: float, ratio: float) -> list[Term]:
-    """The sums behind E[r^T C sigma] and E[sigma^T C sigma], C_ll = 1 and C_lm = share ratio^|l - m|.
+    """The table of products for E[r^T C sigma] and E[sigma^T C sigma], with C_ll = 1 and C_lm = share ratio^|l - m|.
 
-    Entries by the number of relevant positions 0, ..., size: ``none``; ``norm``, two picks; ``hit``, a relevant position and a
-    pick; and where share is not 0 one ``pick`` or ``relevant`` position with its distance to the ``late`` or ``early`` end.
+    Entries, for each number of relevant positions 0, ..., size: ``none``, no pick; ``norm``, two picks; ``hit``, a relevant
+    position and a pick; and unless share is 0, one ``pick`` or ``relevant`` position with its distance to the ``late`` (last) or
+    ``early`` (first) position.
     """
     terms = []
     for first in range(size + 1):
@@ -65,19 +67,21 @@ def attention_terms(size: int, share: float, ratio: float) -> list[Term]:
     return terms
 
 
-def joined(
+def joined_segments(
     terms: Sequence[Term],
-    first: Stretch,
-    second: Stretch,
+    first: Segment,
+    second: Segment,
     lengths: tuple[int, int],
     ratio: float,
-    times: Times,
+    times: Product,
     wanted: Collection[str] | None = None,
 ) -> dict[Key, Any]:
-    """Entries of two neighbouring stretches of so many positions; an entry that is missing is 0.
+    """The entries of two adjacent segments together; a missing entry is 0.
 
     Args:
-        wanted: names of the entries to find; all by default.
+        lengths: positions of the first and of the second segment.
+        times: how entries multiply: numbers and functions by ``np.multiply``, operators by ``np.matmul``.
+        wanted: names of the entries to compute; all by default.
     """
     grown = {None: 1.0, "first": ratio ** lengths[0], "second": ratio ** lengths[1]}
     found: dict[Key, Any] = {}
@@ -92,16 +96,16 @@ def joined(
     return found
 
 
-def repeated(terms: Sequence[Term], one: Stretch, length: int, ratio: float, times: Times) -> dict[Key, Any]:
-    """So many equal positions, by doubling."""
+def repeated_segment(terms: Sequence[Term], one: Segment, length: int, ratio: float, times: Product) -> dict[Key, Any]:
+    """The segment of ``length`` equal positions, by doubling."""
     found: dict[Key, Any] | None = None
     done, double, size = 0, dict(one), 1
     while length:
         if length & 1:
-            found = double if found is None else joined(terms, found, double, (done, size), ratio, times)
+            found = double if found is None else joined_segments(terms, found, double, (done, size), ratio, times)
             done += size
         length >>= 1
         if length:
-            double, size = joined(terms, double, double, (size, size), ratio, times), 2 * size
+            double, size = joined_segments(terms, double, double, (size, size), ratio, times), 2 * size
     assert found is not None
     return found

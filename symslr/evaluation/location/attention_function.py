@@ -1,4 +1,4 @@
-"""Attentions as functions of many sequences of keys at once, in float64."""
+"""An attention evaluated on arrays of sequences in float64, and the parameters over which its least risk is searched."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from sympy import Expr, Rational
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.setting import Setting, over_positions, times_keys, written_out
+from symslr.evaluation.location.setting import Setting, at_all_positions, covariance_matrix, matrix_times_keys
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.model.attention import Attention
 from symslr.model.breakpoints import breakpoint_equations
@@ -21,27 +21,27 @@ from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Covariance
 from symslr.model.symbols import x
 
-LARGEST = 345.0
-"""log of the largest weight without a normaliser: sums of squares of such are float64."""
-USUAL = (-2.0, -1.0, 0.0, 1.0, 2.0)
-"""Keys along a head's direction."""
-SAME = 1e-12
-"""Relative difference below which biases are one number."""
-NEAR = 0.1
-"""Distance of scales, relative to 1 + their size, below which differences of heads stand for the heads."""
+LARGEST_LOG_WEIGHT = 345.0
+"""log of the largest unnormalised weight that is accepted: exp(2 * 345) = 1e299, so a sum of squares stays in float64."""
+TYPICAL_KEYS = (-2.0, -1.0, 0.0, 1.0, 2.0)
+"""Keys along a head's direction at which the size of an unnormalised kernel is measured; keys have standard deviation 1."""
+SAME_BIAS = 1e-12
+"""Biases whose relative difference is below this count as equal."""
+NEAR_SCALES = 0.1
+"""Heads whose scales are closer than this, relative to 1 + the largest scale, are replaced by divided differences."""
 LARGEST_BIAS = 1e12
-"""A bias beyond which nothing is left of a key beside it."""
+"""Largest bias that is accepted: added to a larger one a key of size 1 loses all but four of its digits in float64."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where in its parameters an attention stands.
+class ParameterValues:
+    """Numbers for all parameters of an attention.
 
     Attributes:
-        scales: a_h, (H, p).
-        weights: log c_h, (H,), of heads that share a normaliser; 0 for the first.
-        bias: the free constant.
-        own: the kernel's own parameters.
+        scales: a_h of each head, shape (H, p).
+        weights: log c_h of heads that share a normaliser, shape (H,); 0 for the first.
+        bias: the constant that is added to every score.
+        own: the kernel's own parameters, in the order of their names.
     """
 
     scales: Any
@@ -51,17 +51,18 @@ class Place:
 
     @property
     def slope(self) -> float:
-        """The largest scale, of either sign."""
+        """The largest absolute value of a scale."""
         return float(np.max(np.abs(self.scales)))
 
 
 @dataclass(frozen=True)
-class Attend:
-    """An attention on the sequences of a setting.
+class AttentionFunction:
+    """An attention as a function of the keys of a setting: its weights sigma, in float64.
 
     Attributes:
-        attention, setting: these.
-        written: the attention as it is for all lengths, where a bias of this one is in its kernel.
+        attention: the attention; a bias that is the same at every position has been moved into its kernel or offset.
+        setting: the law of the keys.
+        written: the attention before that move; None where nothing was moved.
     """
 
     attention: LocatedAttention
@@ -69,10 +70,10 @@ class Attend:
     written: LocatedAttention | None = None
 
     @classmethod
-    def of(cls, attention: LocatedAttention, setting: Setting) -> Attend:
-        """With a bias that turns out the same at every position in the kernel, or in the offset."""
+    def of(cls, attention: LocatedAttention, setting: Setting) -> AttentionFunction:
+        """The attention on a setting; a bias that is the same at every position is moved into the kernel or the offset."""
         bias = cls(attention, setting).bias
-        if bias is None or np.ptp(bias) > SAME * np.max(np.abs(bias)):
+        if bias is None or np.ptp(bias) > SAME_BIAS * np.max(np.abs(bias)):
             return cls(attention, setting)
         return cls(replace(attention, bias=Rational(float(bias[0]))).with_constant_inside(), setting, attention)
 
@@ -82,13 +83,13 @@ class Attend:
 
     @cached_property
     def has_one_kernel(self) -> bool:
-        """Whether the weights are kernels of single keys, under one normaliser or none."""
+        """Whether each weight is one kernel of one key, divided by one normaliser or by none."""
         alone = self.attention.heads == 1 or self.attention.is_joint
         return alone and not self.is_selection and self.filter is None
 
     @cached_property
     def is_elementwise(self) -> bool:
-        """Whether the weights of every head are kernels of single keys, which nothing normalises."""
+        """Whether each head's weight is a kernel of one key, without a normaliser."""
         base = self.attention.base
         return isinstance(base, Attention) and not base.is_normalised and self.filter is None
 
@@ -100,13 +101,13 @@ class Attend:
 
     @cached_property
     def breaks_at_zero(self) -> bool:
-        """Whether the kernel is not smooth at 0, as seen from its form."""
+        """Whether the formula of the kernel has a breakpoint (kink, jump or pole) at 0."""
         base = self.attention.base
         return not isinstance(base, Selection) and any(e.subs(x, 0) == 0 for e in breakpoint_equations(base.kernel, x))
 
     @cached_property
     def signed_log_kernel(self) -> Callable[..., tuple[Any, Any]]:
-        """(sign of kappa(x, *own), log of its absolute value) on arrays, of what leaves the range of float64 too."""
+        """(sign of kappa(x, *own), log |kappa(x, *own)|) on arrays; the logarithm is finite where kappa itself overflows."""
         base = self.attention.base
         assert isinstance(base, Attention)
         function = signed_log(base.kernel, (x, *self.own))
@@ -120,17 +121,17 @@ class Attend:
 
     @cached_property
     def bias(self) -> Any:
-        """b_l, (L,), or (1,) where all positions are alike; None where it is nothing or the free constant alone.
+        """b_l, shape (L,), or (1,) where all positions are alike; None without a bias and with a free constant alone.
 
         Raises:
-            CannotEvaluate: where every position is relevant, of which an attention without a normaliser has no best bias.
-            ValueError: where it is infinite, or not real, at a position.
+            CannotEvaluate: for a matched bias where every position is relevant: the log odds are infinite.
+            ValueError: where the bias is not real, or larger than ``LARGEST_BIAS``, at a position.
         """
         bias, setting = self.attention.bias, self.setting
         if bias is None or bias == "free":
             return None
         if bias != "matched":
-            found = over_positions(bias, setting.length)
+            found = at_all_positions(bias, setting.length)
             bad = np.flatnonzero(~(np.abs(found) <= LARGEST_BIAS))
             if len(bad):
                 raise ValueError(
@@ -147,20 +148,24 @@ class Attend:
 
     @cached_property
     def filter(self) -> Any:
-        """F, (L, L), or None."""
+        """The matrix F that multiplies the keys before scores are taken, shape (L, L); None for the identity."""
         chosen = self.attention.filter
         if chosen is None:
             return None
         if isinstance(chosen, Covariance):
-            return written_out(chosen, self.setting.length)
+            return covariance_matrix(chosen, self.setting.length)
         return None if self.setting.are_keys_independent else self.setting.precision
 
     def filtered(self, keys: Any) -> Any:
-        """F chi, (n, L, p)."""
-        return keys if self.filter is None else times_keys(self.filter, keys)
+        """F chi, shape (n, L, p)."""
+        return keys if self.filter is None else matrix_times_keys(self.filter, keys)
 
-    def weights(self, scores: Any, place: Place) -> Any:
-        """sigma of every head that has a value vector of its own, (n, L, heads), from filtered keys.
+    def weights(self, scores: Any, place: ParameterValues) -> Any:
+        """sigma of every head that has a value vector of its own, shape (n, L, heads).
+
+        Args:
+            scores: filtered keys F chi, shape (n, L, p).
+            place: the parameters.
 
         Raises:
             CannotEvaluate: where a kernel overflows.
@@ -168,10 +173,10 @@ class Attend:
         seen = scores @ place.scales.T
         if isinstance(self.attention.base, Selection):
             leaning = seen if self.bias is None else seen + self.bias[:, None]
-            found = np.stack([_selected(self.attention.base, s) for s in np.moveaxis(leaning, 2, 0)], axis=-1)
+            found = np.stack([_selection_weights(self.attention.base, s) for s in np.moveaxis(leaning, 2, 0)], axis=-1)
         elif not self.attention.base.is_normalised:
             constant = place.bias if self.bias is None else place.bias + self.bias[:, None]
-            found = self._alone(seen + constant, place)
+            found = self._unnormalised(seen + constant, place)
         else:
             found = self._normalised(seen, place)
         if not np.all(np.isfinite(found)):
@@ -180,7 +185,7 @@ class Attend:
             )
         return found
 
-    def _normalised(self, seen: Any, place: Place) -> Any:
+    def _normalised(self, seen: Any, place: ParameterValues) -> Any:
         base = self.attention.base
         assert isinstance(base, Attention)
         offset = float(base.offset)
@@ -196,50 +201,53 @@ class Attend:
         with np.errstate(invalid="ignore", divide="ignore"):
             return parts / (offset + parts.sum(axis=1, keepdims=True))
 
-    def log_kernel(self, keys: Any, place: Place) -> Any:
-        """log sum_h c_h kappa(a_h.x) of single tokens, (n,), from keys (n, p); -oo where all of them vanish.
+    def log_kernel(self, keys: Any, place: ParameterValues) -> Any:
+        """log sum_h c_h kappa(a_h.x) at keys x of shape (n, p): shape (n,), -inf where every kernel is 0.
 
         Raises:
-            CannotEvaluate: where the kernel is negative or no number.
+            CannotEvaluate: where a kernel is negative, infinite or undefined.
         """
         sign, logs = self.signed_log_kernel(keys @ place.scales.T, *place.own)
         if np.any(np.asarray(sign) < 0) or np.any(np.isnan(logs)) or np.any(logs == np.inf):
             raise CannotEvaluate("kernel: negative or no number at a token that counts")
         return np.logaddexp.reduce(logs + place.weights + place.bias, axis=1)
 
-    def elements(self, keys: Any, place: Place, bias: float) -> Any:
-        """kappa(a_h.x + b) of single tokens, or what spans these, (n, H), where nothing normalises.
+    def unnormalised_kernels(self, keys: Any, place: ParameterValues, bias: float) -> Any:
+        """kappa(a_h.x + b) at keys x of shape (n, p), without a normaliser: shape (n, H), heads as ``divided_differences`` has
+        them.
+
+        All values are divided by one constant, which the value vectors take up.
 
         Raises:
-            CannotEvaluate: where its square overflows.
+            CannotEvaluate: where the square overflows.
         """
-        return spanning(self._alone(keys @ place.scales.T + (place.bias + bias), place), place.scales)
+        return divided_differences(self._unnormalised(keys @ place.scales.T + (place.bias + bias), place), place.scales)
 
-    def _alone(self, scores: Any, place: Place) -> Any:
-        """kappa at scores over what it is at most at usual keys, where nothing normalises: value vectors take up any factor."""
+    def _unnormalised(self, scores: Any, place: ParameterValues) -> Any:
+        """kappa at scores divided by its largest value at ``TYPICAL_KEYS``; the value vectors take up that factor."""
         sign, logs = self.signed_log_kernel(scores, *place.own)
-        logs = logs - self._usual_log(place)
-        if not np.max(logs) < LARGEST:
+        logs = logs - self._log_unit(place)
+        if not np.max(logs) < LARGEST_LOG_WEIGHT:
             raise CannotEvaluate(f"attention {self.attention.name}: its mean square overflows in float64 at this scale")
         return sign * np.exp(logs)
 
     @cached_property
-    def _as_written(self) -> Attend:
-        return self if self.written is None else Attend(self.written, self.setting)
+    def _as_written(self) -> AttentionFunction:
+        return self if self.written is None else AttentionFunction(self.written, self.setting)
 
-    def _usual_log(self, place: Place) -> float:
-        """The largest log|kappa| at some keys of usual size, one for all lengths and positions; 0 where there is none."""
-        scores = np.outer(USUAL, np.linalg.norm(place.scales, axis=1)) + place.bias
+    def _log_unit(self, place: ParameterValues) -> float:
+        """The largest log |kappa| at ``TYPICAL_KEYS``, the same for all lengths and positions; 0 where none is finite."""
+        scores = np.outer(TYPICAL_KEYS, np.linalg.norm(place.scales, axis=1)) + place.bias
         _, logs = self._as_written.signed_log_kernel(scores, *place.own)
         finite = logs[np.isfinite(logs)]
         return float(np.max(finite)) if len(finite) else 0.0
 
 
-def spanning(weights: Any, scales: Any) -> Any:
-    """What spans the weights (..., H) of separate heads, of the same shape; of one head its weights.
+def divided_differences(weights: Any, scales: Any) -> Any:
+    """Newton's divided differences of the weights (..., H) of heads with nearby scales (H, p); same shape and same span.
 
-    Newton's divided differences of heads whose scales (H, p) are near each other: the matrix of their mean products has an
-    inverse where that of the heads themselves has lost the square of how near they are.
+    The Gram matrix of nearly equal heads is nearly singular, to the square of their distance; that of the differences is not.
+    One head is returned as it is.
     """
     heads, size = weights.shape[-1], 1 + float(np.max(np.abs(scales)))
     if heads == 1:
@@ -249,14 +257,14 @@ def spanning(weights: Any, scales: Any) -> Any:
     for step in range(1, heads):
         for head in range(heads - 1, step - 1, -1):
             gaps = np.linalg.norm(np.diff(scales[head - step : head + 1], axis=0), axis=1)
-            if np.max(gaps) < NEAR * size:
+            if np.max(gaps) < NEAR_SCALES * size:
                 apart = float(np.linalg.norm(scales[head] - scales[head - step]))
                 parts[head] = (parts[head] - parts[head - 1]) / apart
     return np.stack(parts, axis=-1)
 
 
-def _selected(selection: Selection, scores: Any) -> Any:
-    """Weights of one head from its scores (n, L)."""
+def _selection_weights(selection: Selection, scores: Any) -> Any:
+    """Weights (n, L) of one head from its scores (n, L): top-k softmax, sparsemax or entmax."""
     if selection.kind == "top":
         if selection.size < scores.shape[1]:
             least = -np.partition(-scores, selection.size - 1, axis=1)[:, selection.size - 1 : selection.size]
@@ -267,7 +275,7 @@ def _selected(selection: Selection, scores: Any) -> Any:
 
 
 def _sparsemax(scores: Any) -> Any:
-    """The projection on the simplex. Source: arXiv 1602.02068, algorithm 1."""
+    """sparsemax: the Euclidean projection of scores (n, L) on the simplex. Source: arXiv 1602.02068, algorithm 1."""
     ordered = -np.sort(-scores, axis=1)
     counts = np.arange(1, scores.shape[1] + 1)
     sums = np.cumsum(ordered, axis=1) - 1
@@ -290,24 +298,26 @@ def _entmax(scores: Any) -> Any:
     return np.maximum(half - tau, 0.0) ** 2
 
 
-TOGETHER = 1e-4
-"""Two separate heads are never nearer than this, relative to 1 + the size of their scales: their difference is rounded by the
-inverse of it, and that of H which all come together by the power 1 - H."""
+LEAST_SPACING = 1e-4
+"""Least distance of the scales of two separate heads, relative to 1 + the largest scale.
 
-MOST_LOG = 700.0
-"""Beyond it an exponential is no number of float64."""
+Their divided difference loses the inverse of it to rounding; H heads that all come together lose its power 1 - H.
+"""
+
+LARGEST_EXPONENT = 700.0
+"""Largest exponent used: exp(710) overflows in float64."""
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """What the least risk of an attention is searched over.
+class ParameterSpace:
+    """The free parameters of an attention, packed into one vector: scales, log head weights, bias, the kernel's own.
 
     Attributes:
-        heads, directions: of the scales a_h in R^p.
-        joint: weights log c_h that are free, of the heads behind the first.
-        has_bias: whether one constant bias is free.
+        heads, directions: H and p of the scales a_h in R^p.
+        joint: number of free log head weights log c_h (H - 1 under a common normaliser, else 0).
+        has_bias: whether a constant bias is free.
         own: names of the kernel's own parameters.
-        spacing: the least distance of separate heads, relative to 1 + the size of their scales.
+        spacing: least distance of the scales of separate heads, relative to 1 + the largest scale.
     """
 
     heads: int
@@ -318,12 +328,12 @@ class Parameters:
     spacing: float
 
     @classmethod
-    def of(cls, attend: Attend) -> Parameters:
+    def of(cls, attend: AttentionFunction) -> ParameterSpace:
         attention = attend.attention
         joint = attention.heads - 1 if attention.is_joint else 0
         own = tuple(str(symbol) for symbol in attend.own)
         is_alone = attention.heads == 1 or attention.is_joint
-        spacing = 0.0 if is_alone else TOGETHER ** (2 / attention.heads)
+        spacing = 0.0 if is_alone else LEAST_SPACING ** (2 / attention.heads)
         return cls(attention.heads, attend.setting.directions, joint, attention.bias == "free", own, spacing)
 
     @property
@@ -334,16 +344,16 @@ class Parameters:
     def _scales(self) -> int:
         return self.heads * self.directions
 
-    def placed(self, vector: Any) -> Place:
-        """The place that a vector (count,) stands for; separate heads stand a least distance apart."""
-        scales, rest = self._apart(vector), vector[self._scales :]
+    def unpacked(self, vector: Any) -> ParameterValues:
+        """The parameters that a vector (count,) holds, with separate heads moved at least ``spacing`` apart."""
+        scales, rest = self._separated(vector), vector[self._scales :]
         weights = np.concatenate([[0.0], rest[: self.joint]]) if self.joint else np.zeros(self.heads)
         bias = float(rest[self.joint]) if self.has_bias else 0.0
         own = tuple(float(number) for number in rest[self.joint + self.has_bias :])
-        return Place(scales, weights, bias, own)
+        return ParameterValues(scales, weights, bias, own)
 
-    def together(self, vector: Any) -> tuple[int, int] | None:
-        """Two heads, counted from 1, that a vector (count,) has nearer than they may be; None where there are none."""
+    def merged_heads(self, vector: Any) -> tuple[int, int] | None:
+        """The first two heads, counted from 1, that are closer than ``spacing`` in a vector (count,); None where none are."""
         scales, least = self._split(vector)
         pairs = combinations(range(self.heads), 2)
         return next(((j + 1, k + 1) for j, k in pairs if np.linalg.norm(scales[j] - scales[k]) < least), None)
@@ -353,10 +363,10 @@ class Parameters:
         scales = vector[: self._scales].reshape(self.heads, self.directions)
         return scales, self.spacing * (1 + float(np.max(np.abs(scales))))
 
-    def _apart(self, vector: Any) -> Any:
-        """The scales (H, p) of a vector (count,), where two separate heads at a distance d stand (d^2 + least^2)^(1/2) apart.
+    def _separated(self, vector: Any) -> Any:
+        """The scales (H, p) of a vector (count,), two separate heads at distance d moved to the distance (d^2 + least^2)^(1/2).
 
-        Of an even function of d this is a smooth one.
+        The risk is even in d, and so remains a smooth function of the vector.
         """
         scales, least = self._split(vector)
         if not least:
@@ -370,15 +380,15 @@ class Parameters:
             scales[j], scales[k] = middle - half, middle + half
         return scales
 
-    def printed(self, vector: Any, extents: Any, unit: float) -> dict[str, tuple[float, float, float]]:
-        """Every parameter by the name it prints with: where it stands, and the ends between which it may lie.
+    def by_name(self, vector: Any, extents: Any, unit: float) -> dict[str, tuple[float, float, float]]:
+        """(value, lower end, upper end) of every parameter, by the name it is printed with.
 
         Args:
-            vector: (count,), where the parameters stand.
-            extents: (2, count), how far below and above that they may lie.
-            unit: what scales are divided by.
+            vector: parameters, shape (count,).
+            extents: how far below and above these the true ones may lie, shape (2, count).
+            unit: scales are divided by it.
         """
-        found, spaced = {}, self._apart(vector).ravel()
+        found, spaced = {}, self._separated(vector).ravel()
         moved = np.zeros(self.count)
         moved[: self._scales] = np.abs(spaced - vector[: self._scales])
         extents, vector = extents + moved, np.concatenate([spaced, vector[self._scales :]])
@@ -387,7 +397,7 @@ class Parameters:
             if k < self._scales:
                 at, low, high = at / unit, low / unit, high / unit
             elif k < self._scales + self.joint:
-                at, low, high = exp(at), exp(low), exp(min(high, MOST_LOG))
+                at, low, high = exp(at), exp(low), exp(min(high, LARGEST_EXPONENT))
             found[name] = at, low, high
         return found
 
