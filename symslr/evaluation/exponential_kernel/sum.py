@@ -18,7 +18,7 @@ from symslr.evaluation.laplace.code import LARGE_POWER, log_near_one
 from symslr.evaluation.laplace.table import TINY
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import alternating_error, beyond, geometric_error
-from symslr.evaluation.quadrature.mesh import coarser
+from symslr.evaluation.quadrature.mesh import nested_weights
 
 LEVELS = 3
 """A sum is seen on the mesh and on those with twice and four times its step."""
@@ -108,7 +108,7 @@ class SharedTable:
             for step in (np.zeros(2, dtype=int), INWARDS)
         )
         self.tokens = np.arange(grid.first, grid.first + grid.count)
-        self.levels = coarser(LEVELS, grid.count)
+        self.levels = nested_weights(LEVELS, grid.count)
         self.offsets = np.tile(8.0 * np.eye(8), (grid.rows + 7) // 8)[:, : grid.rows]
 
     @cached_property

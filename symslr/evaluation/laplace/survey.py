@@ -18,7 +18,7 @@ from symslr.evaluation.laplace.tokens import Tokens, is_uncut, most_nodes, piece
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import DETUNED, outer_step
 from symslr.evaluation.quadrature.mesh import SCALE, Line, Piece, SinhMap, TanhSinh, joined
-from symslr.evaluation.quadrature.scan import zoomed
+from symslr.evaluation.quadrature.scan import converged_windows
 
 NODES = {1: 48, 2: 24}
 """Nodes of an outer axis, by the number of axes."""
@@ -245,7 +245,7 @@ def _outer_windows(family: Family, tokens: list[Tokens]) -> tuple[list[tuple[flo
 
     turns = _turns(family, tokens)
     first = [(float(own[0]) - 20.0, float(own[-1]) + 4.0) for own in turns]
-    windows, seen = zoomed(look, first, NODES[len(first)], turns)
+    windows, seen = converged_windows(look, first, NODES[len(first)], turns)
     return windows, *seen
 
 

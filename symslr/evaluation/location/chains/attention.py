@@ -19,7 +19,7 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.chains.stretches import Key, Stretch, attention_terms, joined, repeated
+from symslr.evaluation.location.chains.stretches import ArsinhSumMap, Key, attention_terms, joined, repeated
 from symslr.evaluation.location.setting import Setting, chain_of
 from symslr.evaluation.location.tables.attention import far_enough, given_no_others
 from symslr.evaluation.location.tables.rules import Rule, lowest_log_u, over_log_u
@@ -195,7 +195,7 @@ class _Chain:
             sums = {key: part @ self.start @ self.start for key, part in found.items()}
         else:
             count = 1 if logs is None else len(logs)
-            rows: Stretch = {("none", 0): np.broadcast_to(self.start, (count, len(self.start)))}
+            rows: ArsinhSumMap = {("none", 0): np.broadcast_to(self.start, (count, len(self.start)))}
             for place in range(1, length + 1):
                 bias = 0.0 if self.attend.bias is None else float(self.attend.bias[place - 1])
                 one = self._one(place, *self._functions(logs, bias)) if alike is None else alike

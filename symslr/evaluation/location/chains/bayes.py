@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.chains.stretches import Key, Stretch, Term, attention_terms, joined, repeated
+from symslr.evaluation.location.chains.stretches import ArsinhSumMap, Key, Term, attention_terms, joined, repeated
 from symslr.evaluation.location.means import Means, by_two_rules
 from symslr.evaluation.location.setting import Setting, chain_of
 from symslr.evaluation.location.tables.rules import BLOCK, FINE, LOWEST, Rule, over_log_u
@@ -98,7 +98,7 @@ class _Chain:
         length, alike, rho = self.setting.length, self.setting.is_uniform, self.value_rho
         terms = _terms(rho)
         decay, pick = (np.sum(part, axis=1, keepdims=True) for part in self._weighted(1, logs))
-        rows: Stretch = _entries(decay, pick)
+        rows: ArsinhSumMap = _entries(decay, pick)
         shared = _entries(*self._weighted(2, logs)) if alike and length > 2 else None
         if shared is not None and length - 2 > LONGEST_WALK:
             between = repeated(terms, shared, length - 2, rho, np.matmul)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 Key = tuple[str, int]
 """What is summed, and how many relevant positions it holds."""
-Stretch = Mapping[Key, Any]
+ArsinhSumMap = Mapping[Key, Any]
 Times = Callable[[Any, Any], Any]
 
 
@@ -67,8 +67,8 @@ def attention_terms(size: int, share: float, ratio: float) -> list[Term]:
 
 def joined(
     terms: Sequence[Term],
-    first: Stretch,
-    second: Stretch,
+    first: ArsinhSumMap,
+    second: ArsinhSumMap,
     lengths: tuple[int, int],
     ratio: float,
     times: Times,
@@ -92,7 +92,7 @@ def joined(
     return found
 
 
-def repeated(terms: Sequence[Term], one: Stretch, length: int, ratio: float, times: Times) -> dict[Key, Any]:
+def repeated(terms: Sequence[Term], one: ArsinhSumMap, length: int, ratio: float, times: Times) -> dict[Key, Any]:
     """So many equal positions, by doubling."""
     found: dict[Key, Any] | None = None
     done, double, size = 0, dict(one), 1
