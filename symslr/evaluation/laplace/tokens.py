@@ -276,10 +276,10 @@ def _unseen(log_kernel: Any, x: Any, row: Any, step_at: Any) -> list[float]:
     if not 0 < np.count_nonzero(is_one) <= MOST_HIDDEN:
         return []
     places = extrema(log_kernel, low[is_one], high[is_one], moves[before[is_one]][:, None])
-    far, near, at, close, tail_in_last_terms = log_kernel(places + np.arange(-2.0, 3.0)[:, None] * step_at(places))
+    far, near, at, close, beyond = log_kernel(places + np.arange(-2.0, 3.0)[:, None] * step_at(places))
     left, right = near - at, close - at
     shown = left * right > 0.0
-    for inner, outer in ((left, far - near), (right, tail_in_last_terms - close)):
+    for inner, outer in ((left, far - near), (right, beyond - close)):
         shown &= (inner * outer > 0.0) & (np.abs(outer) >= np.abs(inner) / 8.0)
     return [float(place) for place in places[~shown]]
 

@@ -24,7 +24,7 @@ from symslr.evaluation.laplace.survey import VANISHES, bends
 from symslr.evaluation.laplace.table import TINY, Table, joined_moments
 from symslr.evaluation.laplace.tokens import extrema
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.mesh import ArsinhSumMap, Mesh, SinhMap, apart
+from symslr.evaluation.quadrature.mesh import ArsinhSumMap, Mesh, SinhMap, well_separated
 from symslr.evaluation.quadrature.scan import Window, scan
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign, kinks_between
 from symslr.evaluation.quadrature.unfolded import Unfolded
@@ -279,7 +279,7 @@ def _axis(family: Family, laws: list[list[Laws]]) -> SinhMap:
                 *one.ends_of_v(family, k),
                 *bends(PLACES, _slope(family, k, one.line.places(one.line.width * PLACES))),
             ]
-    more = tuple(place for place in apart(places) if axis.low < place < axis.high)[:MOST_BENDS]
+    more = tuple(place for place in well_separated(places) if axis.low < place < axis.high)[:MOST_BENDS]
     return replace(axis, centres=(centre, *more), widths=(width, *(1.0 for _ in more)))
 
 
@@ -298,8 +298,8 @@ def _cuts(family: Family, k: int, v: Any, own: Laws) -> tuple[Any, Any]:
     high = -low
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        tail_in_last_terms = (v + log_kernel(middle) > 0) == own.rises
-        low, high = np.where(tail_in_last_terms, low, middle), np.where(tail_in_last_terms, middle, high)
+        is_below = (v + log_kernel(middle) > 0) == own.rises
+        low, high = np.where(is_below, low, middle), np.where(is_below, middle, high)
     y, near = (low + high) / 2, 1e-4
     moved = np.abs(log_kernel(y + near) - log_kernel(y - near))
     width = np.abs(np.sinh(y + near) - np.sinh(y - near)) / np.maximum(moved, TINY)
