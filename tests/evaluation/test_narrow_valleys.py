@@ -16,7 +16,7 @@ from symslr.evaluation.minima.element_wise import MOST_MINIMA
 from symslr.evaluation.minima.element_wise import points_around_minima as element_wise_valleys
 from symslr.evaluation.minima.features import Attended
 from symslr.evaluation.minima.search.bracket import near_bottom
-from symslr.evaluation.minima.search.grid import MOST as MOST_BETWEEN
+from symslr.evaluation.minima.search.grid import MOST_EXTRA as MOST_BETWEEN
 from symslr.evaluation.minima.search.grid import scan_points
 from symslr.evaluation.minima.search.objective import Objective
 from symslr.model.scalar_law import STANDARD_NORMAL, normal

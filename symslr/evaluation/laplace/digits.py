@@ -23,7 +23,7 @@ from symslr.evaluation.laplace.survey import Layout
 from symslr.evaluation.laplace.table import Table
 from symslr.evaluation.laplace.tokens import MOST_NODES, placed
 from symslr.evaluation.numbers.balls import OCTAVES, Balls, array, exponentials
-from symslr.evaluation.quadrature.convergence import beyond
+from symslr.evaluation.quadrature.convergence import tail_in_last_terms
 from symslr.evaluation.quadrature.mesh import Line, Mesh, Piece, joined
 from symslr.evaluation.quadrature.token_mesh import at_exact_ends, lost_beside_ends
 
@@ -231,7 +231,7 @@ class BallSums(Sums):
 
 def _beyond(last: Any, before: Any) -> Any:
     """What lies beyond an end of a mesh, from its last two terms, elementwise."""
-    return np.frompyfunc(lambda a, b: a * float(beyond(float(a.mid() / b.mid()))), 2, 1)(last, before)
+    return np.frompyfunc(lambda a, b: a * float(tail_in_last_terms(float(a.mid() / b.mid()))), 2, 1)(last, before)
 
 
 def _share(part: Any, whole: Any) -> Any:

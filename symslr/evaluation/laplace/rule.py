@@ -17,7 +17,7 @@ import numpy as np
 from symslr.evaluation.errors import OutOfDigits, TooDear
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64
 from symslr.evaluation.numbers.balls import Balls
-from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error, behind, geometric_error
+from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error, geometric_error, tail_beyond
 
 ROUNDS = 20
 """Of either refinement: each takes at least a tenth off a step."""
@@ -230,7 +230,7 @@ def _edges(arithmetic: Any, values: Any, axis: int, masses: list[Any]) -> list[t
             found.append((mass, mass))
             continue
         first, second, last, third = sizes[4 * n : 4 * n + 4]
-        edges = [behind(first, second) / mass, behind(last, third) / mass]
+        edges = [tail_beyond(first, second) / mass, tail_beyond(last, third) / mass]
         if arithmetic == FLOAT and values.ndim > 2:
             heights = np.abs(lines[n]).reshape(len(lines[n]), -1).sum(axis=1) / mass
             edges = [max(own, _going_on(side)) for own, side in zip(edges, (heights, heights[::-1]))]

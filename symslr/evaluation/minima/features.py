@@ -15,7 +15,7 @@ from sympy import Expr, Poly, PolynomialError, Symbol
 from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
 from symslr.evaluation.minima.element_wise import INNERMOST_PART, SCALES_PER_SIDE, density_window, points_around_minima
-from symslr.evaluation.minima.search.grid import between
+from symslr.evaluation.minima.search.grid import points_between
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign
@@ -124,7 +124,7 @@ class Attended:
         except (ArithmeticError, TypeError, ValueError):
             return []
         places = np.concatenate([-sizes[::-1], [0.0], sizes])
-        return between(points, places, np.concatenate([[0.0], np.cumsum(variation)])).tolist()
+        return points_between(points, places, np.concatenate([[0.0], np.cumsum(variation)])).tolist()
 
     @property
     def _parameters(self) -> set[Symbol]:

@@ -19,7 +19,7 @@ from symslr.evaluation.engine import DEFAULT_DIGITS, digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.minima.at_infinity import growth
 from symslr.evaluation.minima.features import Attended
-from symslr.evaluation.minima.search.series import SETTLED, USEFUL, Series, settled
+from symslr.evaluation.minima.search.series import CONVERGED, LARGEST_ERROR, Series, converged
 from symslr.evaluation.numbers.exponent import exponential
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
@@ -378,7 +378,7 @@ def _by_series(
         CannotEvaluate: where they do not converge.
     """
     others = {key: value for key, value in values.items() if str(key) != large.symbol.name}
-    each, enough = (None, SETTLED) if digits is None else (digits + GUARD_DIGITS, 0.1 ** (digits + 1))
+    each, enough = (None, CONVERGED) if digits is None else (digits + GUARD_DIGITS, 0.1 ** (digits + 1))
 
     risks: list[float] = []
 
@@ -394,7 +394,7 @@ def _by_series(
         answers = {name: _extrapolated(large, [own[name] for own in found]) for name in found[0]}
         return answers, float(answers[RISK].value), float(answers[RISK].error)
 
-    return settled(large.sizes, answers_at, fit, enough, max(USEFUL, enough))
+    return converged(large.sizes, answers_at, fit, enough, max(LARGEST_ERROR, enough))
 
 
 def _extrapolated(large: LargeParameter, values: list[Value]) -> Value:
@@ -417,4 +417,4 @@ def _series_value(size: float, sizes: Any, numbers: Any, errors: Any, decay: int
     grown, at = (sizes / sizes[0]) ** decay, sizes[0] / size
     own = Series(numbers * grown, sizes[1] / sizes[0], float(np.max(errors * grown)))
     value = float(own(at))
-    return value * at**decay, (own.doubt(at) + 1e-15 * abs(value)) * at**decay
+    return value * at**decay, (own.error_at(at) + 1e-15 * abs(value)) * at**decay

@@ -29,7 +29,7 @@ from symslr.evaluation.minima.large import (
     without_weight_parameters,
 )
 from symslr.evaluation.minima.minimise import minimise
-from symslr.evaluation.minima.search.grid import other_bottoms, scan_points
+from symslr.evaluation.minima.search.grid import other_local_minima, scan_points
 from symslr.evaluation.numbers.exponent import exponential
 from symslr.expression.folded import Activation
 from symslr.expression.value import Kind, Value
@@ -249,7 +249,7 @@ def _place_in_the_limit(
 
     grid = list(itertools.product(scan_points(len(variables)), repeat=len(variables)))
     risks = np.array([risk(limit, at, place) for place in grid])
-    for k in other_bottoms(risks, list(found.values())):
+    for k in other_local_minima(risks, list(found.values())):
         gap = float(risks[k]) - float(least.value)
         if gap > 2.0 * moved:
             continue

@@ -1,4 +1,4 @@
-"""Nodes put together of others: formulas, sums, means over the length, the best of equal formulas, and minima."""
+"""Nodes made of other nodes: formulas, sums, means over the length, the best of equal formulas, and minima."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from symslr.model.symbols import L
 
 @final
 class FormulaNode(Node):
-    """An elementary formula of parameters and of finished nodes; ``shared`` are those of its integrals that share a table."""
+    """An elementary formula of parameters and other nodes.
+
+    ``shared`` are the groups of its integrals that share a table: (the node of all of them, their symbols).
+    """
 
     def __init__(
         self,
@@ -88,14 +91,14 @@ def _all_or_none(family: LaplaceNode, context: Context, scope: Mapping[Symbol, P
 
 
 def _one_of(together: Callable[[], list[Pair] | None], n: int, alone: Callable[[], Pair]) -> Pair:
-    """The n-th of several numbers that are found together, or by itself where they are not."""
+    """The n-th of several numbers computed together, or computed alone where that fails."""
     found = together()
     return alone() if found is None else found[n]
 
 
 @final
 class HoistedNode(Node):
-    """A node with parameters that are finished integrals; their errors pass through by a finite difference."""
+    """A node some of whose parameters are integrals, computed once; their errors are propagated by a finite difference."""
 
     def __init__(self, node: Node, constants: Mapping[Symbol, Node]) -> None:
         self.node, self.constants = node, dict(constants)
@@ -119,7 +122,7 @@ class HoistedNode(Node):
 
 @final
 class LengthNode(Node):
-    """sum_l P(l) body(l)."""
+    """The mean over the length, sum_l P(l) body(l)."""
 
     def __init__(self, body: Node, law: Any) -> None:
         self.body, self.law, self.axes, self.is_elementary = body, law, body.axes, body.is_elementary
@@ -170,13 +173,13 @@ class SumNode(Node):
         return value, error
 
 
-POOR = 30.0
-"""An error of so many tolerances, relative, is worth another formula."""
+MOST_TOLERANCES = 30.0
+"""A value with a relative error of more than so many tolerances is computed by another formula as well."""
 
 
 @final
 class FormsNode(Node):
-    """The value with the smallest error among ``forms``, which are equal; those after a good one are not evaluated."""
+    """The value with the smallest error among equal ``forms``, which are tried in order until one is good."""
 
     def __init__(self, forms: Sequence[Node]) -> None:
         self.forms, self.axes = tuple(forms), max(form.axes for form in forms)
@@ -190,7 +193,7 @@ class FormsNode(Node):
 
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
         best: list[Pair | Exception] = [CannotEvaluate("no formula gives a number")] * len(scopes)
-        todo, poor = list(range(len(scopes))), POOR * context.tolerance
+        todo, poor = list(range(len(scopes))), MOST_TOLERANCES * context.tolerance
         if self.axes > 1 and context.enough is not None:
             poor = max(poor, context.enough)
         for form in self.forms:
@@ -224,11 +227,14 @@ def _given(pair: Pair | Exception) -> Pair:
 
 @final
 class MinimumNode(Node):
-    """The least value of ``body`` over real ``variables``; the error is of second order in the place.
+    """The least value of ``body`` over real ``variables``; its error is of second order in that of the place.
 
-    A search goes as far out as what is ``attended`` to changes, and looks closer where that turns if its one variable is the scale
-    of a key; ``limit`` is what the body tends to as that variable goes to plus or minus infinity, where that is known; ``sampled``
-    gives its values to two digits where meshes are too dear.
+    Attributes:
+        attended: the kernels and laws that say how far out a search must go, and where the scan over a scale needs more points.
+        limit: the limit of the body as its one variable goes to plus or minus infinity, where it is known.
+        is_even: whether the body is even in that variable.
+        is_along_scale: whether that variable is the scale of a key.
+        sampled: gives Monte Carlo values, to two digits, where quadrature is too expensive.
     """
 
     def __init__(
@@ -262,7 +268,7 @@ class MinimumNode(Node):
         bounds: Mapping[Symbol, tuple[float, float]],
         start: list[float] | None = None,
     ) -> tuple[Any, Any, dict[Symbol, Pair]]:
-        """(least value, its error, {variable: (place, error)}); that beside ``start`` where there is one."""
+        """(least value, its error, {variable: (place, error)}); with ``start``, the minimum near that place."""
         intervals = [bounds.get(s, (-float("inf"), float("inf"))) for s in self.variables]
         if context.continuations is None:
             continuation = None if start is None else Continuation(start)
