@@ -13,7 +13,7 @@ from sympy import Expr, Float, Integer, Mul, Rational, S, atanh, erfc, oo
 
 from symslr.model.breakpoints import CUT
 from symslr.model.float64 import compiled, logs_of_one_more, uncancelled
-from symslr.model.form import check_parameters, check_weight
+from symslr.model.form import check_parameters, check_weight, in_brief
 from symslr.model.places import far_nodes
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
@@ -122,26 +122,30 @@ def check_weight_at(law: SequenceLaw, length: int, values: tuple[tuple[Expr, flo
         here = law.subs(L, length)
     except ValueError:
         raise ValueError(
-            f"weight {law.weight}: not a number at L={length}; expected lengths at which it is one"
+            f"weight {in_brief(law.weight)}: not a number at L={length}; expected lengths at which it is one"
         ) from None
     at = ", ".join([f"L={here.length}", *(f"{symbol}={value:g}" for symbol, value in values)])
     try:
         # a selection has sum_l g(l, chi) = L at every chi, so its mean is 1 by symmetry
         mean = Mean(1.0, 0.0, lowest_kernel(law, given)) if law.is_selection else weight_mean(here, given)
     except OverflowError:
-        raise ValueError(f"weight {law.weight}: holds a number beyond 1e308; expected smaller ones") from None
+        raise ValueError(f"weight {in_brief(law.weight)}: holds a number beyond 1e308; expected smaller ones") from None
     if not np.isfinite(mean.value):
-        raise NoDensity(f"weight {law.weight}: found no finite mean under the token law ({at}); expected mean 1")
+        raise NoDensity(
+            f"weight {in_brief(law.weight)}: found no finite mean under the token law ({at}); expected mean 1"
+        )
     if not mean.lowest >= -1e-12:
-        raise NoDensity(f"weight {law.weight}: found the negative value {mean.lowest:.4g} ({at}); expected g >= 0")
+        raise NoDensity(
+            f"weight {in_brief(law.weight)}: found the negative value {mean.lowest:.4g} ({at}); expected g >= 0"
+        )
     if mean.error > NOT_FOUND * max(1.0, abs(mean.value)):
         raise NoDensity(
-            f"weight {law.weight}: its mean is not found ({at}): quadrature gives {mean.value:.4g} with an error of "
+            f"weight {in_brief(law.weight)}: its mean is not found ({at}): quadrature gives {mean.value:.4g} with an error of "
             f"{mean.error:.1g}; expected a weight with fewer or wider features"
         )
     if abs(mean.value - 1) > MEAN_TOLERANCE + 3 * mean.error:
         raise ValueError(
-            f"weight {law.weight}: found mean {_near_one(mean.value)} ({at}); expected 1, so divide the weight by it"
+            f"weight {in_brief(law.weight)}: found mean {_near_one(mean.value)} ({at}); expected 1, so divide the weight by it"
         )
 
 
@@ -163,7 +167,7 @@ def check_density_at(law: ScalarLaw, values: tuple[tuple[Expr, float], ...]) -> 
         NoDensity: when it is negative somewhere or has no mass that is found.
         ValueError: when its mass is not 1.
     """
-    named = f"token law {law.density}"
+    named = f"token law {in_brief(law.density)}"
     at = f" ({', '.join(f'{symbol}={value:g}' for symbol, value in values)})" if values else ""
     try:
         mass = weight_mean(SequenceLaw(S.One, Integer(2), law), dict(values))

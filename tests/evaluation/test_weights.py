@@ -9,7 +9,7 @@ from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR, linear, softmax
 from symslr.model.scalar_law import ScalarLaw, normal
-from symslr.model.symbols import L, chi, epsilon, l, x
+from symslr.model.symbols import L, chi, epsilon, l, m, x
 from symslr.model.task import Task
 from symslr.model.written import model_from_text, weight_from_text
 from symslr.theory import bayes_risk, population_risk
@@ -128,3 +128,15 @@ def test_jumps_without_end_are_refused() -> None:
         Task(floor(chi[epsilon]) ** 2)
     with pytest.raises(ValueError, match="jumps at infinitely many places"):
         Attention(2 + floor(x), None)
+
+
+def test_a_long_law_is_not_repeated_whole_where_it_is_refused() -> None:
+    """Regression: a line of 335 characters, most of them the weight; a mixture of six laws took 500."""
+    long = Sum((chi[l] - Sum(chi[m], (m, 1, L)) / L) ** 2 * exp(chi[l] ** 2 / 7 - chi[l] / 5), (l, 1, L)) / L
+    for weight in (long * exp(chi[epsilon] - S.Half), chi[epsilon] * long, chi[0] + long):
+        with pytest.raises(ValueError, match=r"^weight .*\.\.\..*; expected .*") as refused:
+            Task(weight, 5, 0)
+        assert len(str(refused.value)) <= 200
+    with pytest.raises(ValueError, match=r"^token law .*\.\.\..*; expected a density") as refused:
+        Task.from_token_laws(ScalarLaw(sum(normal(n).density for n in range(6)) / 5), normal())
+    assert len(str(refused.value)) <= 200

@@ -21,6 +21,7 @@ from symslr.expression.scored import ScoredActivation
 from symslr.model.admissible import check_density_at, check_weight_at
 from symslr.model.catalogue import is_catalogued
 from symslr.model.exact import exact
+from symslr.model.form import in_brief
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
@@ -103,7 +104,7 @@ def check_means_exist(expr: Expr, values: Mapping[Symbol, Any], moving: Collecti
         if all(_is_infinite(here.xreplace(dict(zip(free, side)))) for side in _sides(len(free))):
             where = f" at every {', '.join(map(str, free))} other than 0" if free else ""
             raise CannotEvaluate(
-                f"the mean of {_brief(here.body)} is infinite{where}: it outgrows the density of the tokens or has a pole; "
+                f"the mean of {in_brief(here.body)} is infinite{where}: it outgrows the density of the tokens or has a pole; "
                 "expected a kernel that grows more slowly, or one that is normalised"
             )
 
@@ -141,8 +142,3 @@ def _sides(count: int) -> list[tuple[Expr, ...]]:
     """All signs of so many numbers."""
     sizes = [Dummy(positive=True) for _ in range(count)]
     return list(product(*((size, -size) for size in sizes)))
-
-
-def _brief(body: Expr) -> str:
-    text = str(body)
-    return text if len(text) <= 80 else f"{text[:60]}...{text[-12:]}"

@@ -83,8 +83,7 @@ class LaplaceCode:
             place = x[(found[2::3] < 0).any(axis=0)][0]
             raise CannotEvaluate(
                 f"a kernel is negative at {place}: 1/S has no Laplace representation there; expected one that is positive at "
-                "every token, as some are at a positive scale only: give one, or bounds of it (--bounds a:0:10 on the "
-                "command line)"
+                "every token, or a positive scale, as by bounds (--bounds a:0:10)"
             )
         return found[::3] + found[1::3] + self.arithmetic.log(found[2::3])
 

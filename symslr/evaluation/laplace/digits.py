@@ -163,7 +163,7 @@ class BallSums(Sums):
             if len(mesh.nodes) > most:
                 raise OutOfDigits(
                     f"mpmath: an integral over a token needs more than {most} nodes, as where a kernel or a weight is very "
-                    "steep or has a kink that its expression does not show; ask for fewer digits, or for a smaller scale or signal"
+                    "steep or has a kink that is not seen; ask for fewer digits, or for a smaller scale or signal"
                 )
             with self.arithmetic.more_bits(self._more_bits(own)):
                 slopes, exponents, rests = self.code.weights(k, mesh.nodes, self.p)

@@ -57,7 +57,7 @@ SMOOTH_STEP, STRIP_STEP = 3.0, 0.87
 
 VANISHING_KERNEL = (
     "a kernel is 0 or no real number at every token, as sqrt(x) is at a negative scale: the integral over a Laplace variable does "
-    "not converge; expected a positive scale, or bounds of it (--bounds a:0:10 on the command line)"
+    "not converge; expected a positive scale, as by bounds (--bounds a:0:10)"
 )
 
 LARGEST_TOLERANCE = 1e-6
