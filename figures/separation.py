@@ -10,7 +10,7 @@ import numpy as np
 from sympy import Expr, latex
 
 from symslr.evaluation.separation import NeuronLaw
-from symslr.evaluation.separation.sweeps import by_degree, gap, moved
+from symslr.evaluation.separation.sweeps import by_degree, gap, with_parameter
 from symslr.evaluation.separation.widths import sufficient_widths
 from symslr.export.figures import TEXT_WIDTH, Figure, Printed, Table, colour
 from symslr.model import separation as symbols
@@ -201,7 +201,7 @@ def _widths(failures: Sequence[float]) -> Table:
     columns |= {f"{route}_{end}": [] for route in ROUTES for end in ("least", "most")}
     for rows in WIDTH_SIZES:
         for allowed in failures:
-            found = sufficient_widths(moved(BASE, "n", rows), allowed)
+            found = sufficient_widths(with_parameter(BASE, "n", rows), allowed)
             columns["n"].append(rows)
             columns["delta"].append(allowed)
             for route in ROUTES:
@@ -292,9 +292,9 @@ def _degrees(scan: Sequence[int]) -> Table:
     columns: dict[str, list[object]] = {"p": list(scan)}
     for rows in (256, 4096):
         for name, family in (("power", power_kernel), ("taylor", taylor_kernel)):
-            columns[f"{name}_n{rows}"] = list(by_degree(moved(BASE, "n", rows), family, scan).values())
+            columns[f"{name}_n{rows}"] = list(by_degree(with_parameter(BASE, "n", rows), family, scan).values())
         for name, end in (("low", lower_degree()), ("high", upper_degree())):
-            columns[f"{name}_n{rows}"] = [_at(end, moved(BASE, "n", rows))] * len(scan)
+            columns[f"{name}_n{rows}"] = [_at(end, with_parameter(BASE, "n", rows))] * len(scan)
     return columns
 
 
@@ -322,7 +322,7 @@ def _draw_degrees(table: Table) -> Drawing:
 
 
 def _gaps(sizes: Sequence[int]) -> Table:
-    here = [moved(BASE, "n", size) for size in sizes]
+    here = [with_parameter(BASE, "n", size) for size in sizes]
     kernels = {"softmax": SOFTMAX_KERNEL, "linear": LINEAR_KERNEL}
     return {"n": list(sizes)} | {name: [gap(each, kernel) for each in here] for name, kernel in kernels.items()}
 
@@ -347,7 +347,7 @@ def _sensitivity() -> Table:
         for value in values:
             columns["parameter"].append(name)
             columns["value"].append(float(value))
-            columns["success"].append(_success(moved(BASE, name, value)))
+            columns["success"].append(_success(with_parameter(BASE, name, value)))
     return columns
 
 

@@ -6,7 +6,7 @@ import mpmath
 from sympy import Expr, Rational, sqrt
 
 from symslr.evaluation.separation.law import NeuronLaw
-from symslr.evaluation.separation.sweeps import by_degree, moved, smallest_taylor_degree, working_window
+from symslr.evaluation.separation.sweeps import by_degree, smallest_taylor_degree, with_parameter, working_window
 from symslr.model.separation import (
     LINEAR_KERNEL,
     SOFTMAX_KERNEL,
@@ -30,7 +30,7 @@ SEED = 231011685
 
 
 def validate() -> list[NamedComparison]:
-    windows = [entry for rows in SIZES for entry in _window(moved(BASE, "n", rows))]
+    windows = [entry for rows in SIZES for entry in _window(with_parameter(BASE, "n", rows))]
     return [*windows, *(_taylor(rows) for rows in (*SIZES, 16384)), *_taylor_limit(), *_monte_carlo(), *_linear_wins()]
 
 
@@ -50,7 +50,7 @@ def _window(parameters: Separation) -> list[NamedComparison]:
 
 def _taylor(rows: int) -> NamedComparison:
     """The least degree of the exact law beside the one at which the marked row reaches the threshold on its own."""
-    parameters = moved(BASE, "n", rows)
+    parameters = with_parameter(BASE, "n", rows)
     degree, reaching = smallest_taylor_degree(parameters), _reaching_degree(math.log(rows))
     note = rf"over $\log n$: {degree / math.log(rows):.3f}"
     return NamedComparison(rf"Taylor polynomial of $\exp$, least degree at $n={rows}$", reaching, degree, 1.0, note)

@@ -16,11 +16,11 @@ from sympy import Abs, Expr, Integer, Rational, Symbol, cos, erf, exp, log, sin,
 from symslr import MaxSLR, SpikedSLR, evaluate, minimise, population_risk
 from symslr.budget import processor_time
 from symslr.evaluation import least_risk
-from symslr.evaluation.certified.analytic.arithmetic import CELLS, Series, all_enclosed, rectangle, terms
-from symslr.evaluation.certified.least.bounded import Bounded, Folded
-from symslr.evaluation.certified.least.model import PARTS, Moving
-from symslr.evaluation.certified.least.search import Search, least_certified, parts, stretches
-from symslr.evaluation.certified.taylor import Jet, Taylor
+from symslr.evaluation.certified.analytic.arithmetic import RECTANGLES, Series, all_enclosed, rectangle, series_length
+from symslr.evaluation.certified.least.bounded import Bounded, BoundedInPower
+from symslr.evaluation.certified.least.model import FIRST_PARTS, ExpressionInScale
+from symslr.evaluation.certified.least.search import Search, least_certified, parts, segments
+from symslr.evaluation.certified.taylor import Jet, TaylorModel
 from symslr.evaluation.errors import CannotEvaluate, NotProved
 from symslr.evaluation.minima.least import TOWARDS_ZERO
 from symslr.evaluation.numbers.balls import from_mpf
@@ -36,10 +36,10 @@ z = Symbol("z")
 PLACE = {L: Integer(2), nu: Integer(2), Delta: Integer(0)}
 
 
-def moving(kernel: Expr, low: float, high: float) -> Moving:
+def moving(kernel: Expr, low: float, high: float) -> ExpressionInScale:
     formula = canonical(population_risk(TASK, Attention(kernel)))
     values = {symbol: PLACE[symbol] for symbol in formula.free_symbols if symbol in PLACE}
-    return Moving(formula, values, a, low, high)
+    return ExpressionInScale(formula, values, a, low, high)
 
 
 def certified(kernel: Expr, scale: Expr) -> arb:
@@ -59,10 +59,10 @@ CASES = [
 @pytest.mark.parametrize(("kernel", "low", "high", "part"), CASES, ids=str)
 def test_a_model_holds_the_risk_on_its_interval_and_is_sharp(kernel: Expr, low: float, high: float, part: Expr) -> None:
     """Against a certified value at a scale, which knows nothing of series; without its last coefficient the model misses."""
-    stretch = moving(kernel, low, high)
+    segment = moving(kernel, low, high)
     centre, radius = (low + high) / 2, (high - low) / 4
     with ctx.workprec(200):
-        coarse, fine = (stretch.model(centre, radius, 12.0, terms, terms) for terms in (3, 8))
+        coarse, fine = (segment.model(centre, radius, 12.0, series_length, series_length) for series_length in (3, 8))
         assert fine.rest.rad() < 1e-3
         shift = part * Rational(radius)
         truth, t = certified(kernel, Rational(centre) + shift), arb(fmpq(int(shift.p), int(shift.q)))
@@ -84,7 +84,7 @@ def test_the_rest_of_a_model_comes_from_the_whole_interval() -> None:
                 assert found.rest.rad() < 1e-20
                 exact = arb_poly([own.mid() for own in found.polynomial.coeffs()])
                 assert not exact(t).overlaps(truth)
-        line = Taylor(arb_poly([1, 1]), arb(0), radius, 3)
+        line = TaylorModel(arb_poly([1, 1]), arb(0), radius, 3)
         cube, inverse = line.power(3), line.power(-2)
         for t in (arb(-0.25), arb(0.1), arb(0.25)):
             assert (cube.polynomial(t) + cube.rest).overlaps((1 + t) ** 3)
@@ -102,10 +102,10 @@ def test_the_rest_of_a_model_comes_from_the_whole_interval() -> None:
 def test_the_least_value_of_a_polynomial_is_enclosed(coefficients: list[int], lowest: float) -> None:
     """Inside, at an end, where it is concave, and where it has several extrema, on [-1/2, 1/2]."""
     with ctx.workprec(80):
-        bounded = Bounded(Taylor(arb_poly(coefficients), arb(0, 1e-6), arb(0.5), 6), arb(-0.5), arb(0.5))
+        bounded = Bounded(TaylorModel(arb_poly(coefficients), arb(0, 1e-6), arb(0.5), 6), arb(-0.5), arb(0.5))
         assert bounded.below <= lowest <= bounded.above
         assert bounded.above - bounded.below < 2e-2
-        left, right = bounded.near(arb(lowest) + 1e-3)
+        left, right = bounded.sublevel_interval(arb(lowest) + 1e-3)
         places = [i / 500 for i in range(-250, 251)]
         low = [t for t in places if sum(c * t**k for k, c in enumerate(coefficients)) <= lowest + 1e-3]
         assert low
@@ -120,13 +120,13 @@ def test_the_least_value_of_a_polynomial_is_enclosed(coefficients: list[int], lo
 def test_a_function_of_the_fourth_power_is_bounded_where_it_is_flat(fourth: float, place: float, lowest: float) -> None:
     """3 + c t^4 + 24 t^8 on [-1/8, 1/4]: as a function of t no bottom is seen, of s = t^4 the bound has all digits."""
     with ctx.workprec(80):
-        model = Taylor(arb_poly([3, 0, 0, 0, fourth, 0, 0, 0, 24]), arb(0, 1e-12), arb(0.25), 9)
-        folded = Folded(model, arb(-0.125), arb(0.25), 4)
+        model = TaylorModel(arb_poly([3, 0, 0, 0, fourth, 0, 0, 0, 24]), arb(0, 1e-12), arb(0.25), 9)
+        folded = BoundedInPower(model, arb(-0.125), arb(0.25), 4)
         assert folded.is_convex
         assert not Bounded(model, arb(-0.125), arb(0.25)).is_convex
         assert lowest - 2e-12 < folded.below <= lowest <= folded.above < lowest + 3e-12
         assert abs(folded.lowest - place) <= folded.reach + 1e-9
-        left, right = folded.near(arb(lowest) + 1e-5)
+        left, right = folded.sublevel_interval(arb(lowest) + 1e-5)
         low = [t for t in (i / 800 for i in range(-100, 201)) if 3 + fourth * t**4 + 24 * t**8 <= lowest + 1e-5]
         assert len(low) > 100
         assert all(left <= t <= right for t in low)
@@ -157,8 +157,8 @@ def test_a_least_risk_that_is_flat_to_eighth_order_is_proved_at_once(monkeypatch
     Where the bottom is halved down to, as for any other function, it takes 19 models.
     """
     made: list[object] = []
-    model = Moving.model
-    monkeypatch.setattr(Moving, "model", lambda *given: made.append(given) or model(*given))
+    model = ExpressionInScale.model
+    monkeypatch.setattr(ExpressionInScale, "model", lambda *given: made.append(given) or model(*given))
     task, quartic = MaxSLR(nu=2, length=2, noise=0), Attention(1 + x**4)
     value, places = least_risk(task, quartic, {}, 12, "arb", {a: (-0.125, 0.25)})
     assert value.kind is Kind.CERTIFIED
@@ -186,7 +186,7 @@ def test_sums_are_sharpened_while_that_may_help(
             return next(ways)
 
     own = moving(log(1 + exp(x)), 1.0, 1.25)
-    monkeypatch.setattr("symslr.evaluation.certified.least.model.MovingTransform", Missing)
+    monkeypatch.setattr("symslr.evaluation.certified.least.model.TransformInScale", Missing)
     (kernels,) = own.lines.factors
     if lost[count - 1]:
         with pytest.raises(NotProved, match="do not reach the digits"):
@@ -208,15 +208,15 @@ def test_a_bottom_that_is_not_found_is_bounded_below_by_the_curvature(monkeypatc
     """Without a Newton step, at t = 0, where 3 - 2t + 4t^2 has slope -2: the least value 11/4 lies 1/4 lower."""
     monkeypatch.setattr("symslr.evaluation.certified.least.bounded.NEWTON_STEPS", 0)
     with ctx.workprec(80):
-        bounded = Bounded(Taylor(arb_poly([3, -2, 4]), arb(0), arb(0.5), 6), arb(-0.5), arb(0.5))
+        bounded = Bounded(TaylorModel(arb_poly([3, -2, 4]), arb(0), arb(0.5), 6), arb(-0.5), arb(0.5))
         assert 2.7 < bounded.below <= 2.75
-        assert bounded.near(arb(2.751))[1] >= 0.25 + 0.0158  # where 3 - 2t + 4t^2 is 2.751
+        assert bounded.sublevel_interval(arb(2.751))[1] >= 0.25 + 0.0158  # where 3 - 2t + 4t^2 is 2.751
 
 
 @pytest.mark.parametrize("guess", [0.1, -0.7, 2.5, 30.0])
 def test_stretches_and_parts_cover_the_interval(guess: float) -> None:
-    found = stretches(-3.0, 7.0, guess)
-    pieces = [[part for stretch in found for part in parts(*stretch, count)] for count in PARTS.values()]
+    found = segments(-3.0, 7.0, guess)
+    pieces = [[part for segment in found for part in parts(*segment, count)] for count in FIRST_PARTS.values()]
     for cuts in (found, *pieces):
         assert cuts[0][0] == -3
         assert cuts[-1][1] == 7
@@ -275,7 +275,7 @@ def test_many_digits_of_a_least_risk_come_from_a_model_around_its_place() -> Non
     value, places = least_risk(TASK, attention, {"L": 2, "nu": 2}, 20)
     assert value.kind is places["a"].kind is Kind.ESTIMATED
     assert value.digits >= 20
-    assert "Taylor" in value.method
+    assert "TaylorModel" in value.method
     risk = population_risk(TASK, attention)
     with mp.workdps(30):
         at = [Rational(str(places["a"].value)) * (1 + Rational(k, 10**6)) for k in (0, -1, 1)]
@@ -290,7 +290,7 @@ def test_series_of_sigmoid_and_softplus_hold_their_derivatives_and_little_else(x
     """On an interval of the scale, against those at its ends and middle by arithmetic alone; there they grow like |x|^k/k!."""
     scale = Between("s", arb(2) + arb(0, half_width))
     functions = (log(1 + exp(scale * z)), 1 / (1 + exp(-scale * z)), 1 / (1 + exp(scale * z)))
-    with ctx.workprec(120), terms(7):
+    with ctx.workprec(120), series_length(7):
         found = all_enclosed(functions, z, arb_series([x0]), Series(scale, arb(2) + arb(0, half_width)))
         for place in (2 - half_width, 2.0, 2 + half_width):
             y = arb_series([arb(place), 1]) * x0
@@ -303,19 +303,19 @@ def test_series_of_sigmoid_and_softplus_hold_their_derivatives_and_little_else(x
 
 def test_a_fermi_function_keeps_the_sign_of_its_real_part_on_a_wide_rectangle() -> None:
     for low, high in ((-9.0, -6.0), (-1.0, 1.0), (6.0, 9.0)):
-        found = CELLS.fermi(rectangle(low, high, -0.25, 1.5))
+        found = RECTANGLES.fermi(rectangle(low, high, -0.25, 1.5))
         assert found.real > 0
         for place in itertools.product((low, (low + high) / 2, high), (-0.25, 0.0, 1.5)):
             assert found.overlaps(1 / (1 + acb(*place).exp()))
     with pytest.raises(NotProved, match="pole"):
-        CELLS.fermi(rectangle(-1.0, 1.0, 3.0, 3.3))
+        RECTANGLES.fermi(rectangle(-1.0, 1.0, 3.0, 3.3))
 
 
 def test_softplus_keeps_its_sign_where_its_exponential_is_tiny() -> None:
     with ctx.workprec(64):
-        assert CELLS.softplus(rectangle(-400.0, -399.0, 0.0, 1.5)).real >= 0
+        assert RECTANGLES.softplus(rectangle(-400.0, -399.0, 0.0, 1.5)).real >= 0
         with pytest.raises(NotProved):
-            CELLS.softplus(rectangle(-1.0, 1.0, 3.0, 3.3))
+            RECTANGLES.softplus(rectangle(-1.0, 1.0, 3.0, 3.3))
 
 
 def test_a_least_risk_at_an_end_is_placed_there() -> None:
@@ -343,18 +343,18 @@ class Blurred:
         if self.high - self.low > 0.25:
             raise NotProved("too long")
 
-    def model(self, centre: float, radius: float, nats: float, length: int, sharp: int) -> Taylor:
+    def model(self, centre: float, radius: float, nats: float, length: int, sharp: int) -> TaylorModel:
         self.made.append((centre, radius))
         off = arb(centre) - self.top
         error = arb(0, 1e-3 if self.high - self.low > 0.125 else 1e-12)
-        return Taylor(arb_poly([2 - off**2, -2 * off, -1]), error, arb(radius), 3)
+        return TaylorModel(arb_poly([2 - off**2, -2 * off, -1]), error, arb(radius), 3)
 
 
 @pytest.mark.parametrize(("top", "place"), [(1.5, 1.0), (1.0, 1.375)], ids=["rising", "falling"])
 def test_all_of_an_interval_is_covered_by_stretches_that_are_cut(top: float, place: float) -> None:
     """A model that is blurred on a long stretch is made on shorter ones, which leave nothing out."""
     made: list[tuple[float, float]] = []
-    found = Search(lambda low, high: cast("Moving", Blurred(low, high, top, made)), 6).over(1.0, 1.375, 1.2)
+    found = Search(lambda low, high: cast("ExpressionInScale", Blurred(low, high, top, made)), 6).over(1.0, 1.375, 1.2)
     assert found.value.contains(2 - (place - top) ** 2)
     assert found.value.rad() < 1e-5
     assert len(made) <= 24

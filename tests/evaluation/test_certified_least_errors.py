@@ -14,11 +14,11 @@ from sympy import Integer, exp
 from symslr import SpikedSLR, population_risk
 from symslr.evaluation.certified import outer
 from symslr.evaluation.certified.least.bounded import Bounded
-from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
-from symslr.evaluation.certified.least.model import Moving
-from symslr.evaluation.certified.least.search import Search, stretches
+from symslr.evaluation.certified.least.integrals import Sums, TransformInScale
+from symslr.evaluation.certified.least.model import ExpressionInScale
+from symslr.evaluation.certified.least.search import Search, segments
 from symslr.evaluation.certified.outer import Integrand
-from symslr.evaluation.certified.taylor import Jet, Taylor
+from symslr.evaluation.certified.taylor import Jet, TaylorModel
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.plan import canonical
 from symslr.model.attention import Attention
@@ -29,34 +29,34 @@ LENGTH, RADIUS = 4, 2.0**-5
 
 
 @pytest.fixture(scope="module")
-def transform() -> MovingTransform:
+def transform() -> TransformInScale:
     """The integrals of the softmax at L = 2 for 1 <= a <= 1 + 2 RADIUS, to few digits."""
     formula = canonical(population_risk(SpikedSLR(noise=0), Attention(exp(x))))
     known = {L: Integer(2), nu: Integer(2), Delta: Integer(0)}
     values = {symbol: known[symbol] for symbol in formula.free_symbols if symbol in known}
-    stretch = Moving(formula, values, a, 1.0, 1 + 2 * RADIUS)
+    segment = ExpressionInScale(formula, values, a, 1.0, 1 + 2 * RADIUS)
     with ctx.workprec(256):
-        return stretch.transform(next(iter(stretch.lines.factors)), 12.0)
+        return segment.transform(next(iter(segment.lines.factors)), 12.0)
 
 
 @pytest.fixture
-def sums(transform: MovingTransform) -> Iterator[Sums]:
+def sums(transform: TransformInScale) -> Iterator[Sums]:
     with ctx.workprec(256):
         yield Sums(transform, arb(1 + RADIUS), arb(RADIUS), LENGTH, LENGTH)
 
 
 @pytest.fixture
-def integrand(transform: MovingTransform) -> Integrand:
+def integrand(transform: TransformInScale) -> Integrand:
     """Of two different tokens."""
     return next(own for own in transform.integrands if sum(own.copies) == 2)
 
 
-def rest(transform: MovingTransform, integrand: Integrand, sums: Sums) -> Any:
+def rest(transform: TransformInScale, integrand: Integrand, sums: Sums) -> Any:
     return transform.model(integrand, sums).rest
 
 
 def test_tails_are_in_the_rest(
-    transform: MovingTransform, integrand: Integrand, sums: Sums, monkeypatch: pytest.MonkeyPatch
+    transform: TransformInScale, integrand: Integrand, sums: Sums, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = rest(transform, integrand, sums)
     window = transform.windows[integrand]
@@ -67,11 +67,11 @@ def test_tails_are_in_the_rest(
 
 
 def test_tails_begin_where_the_window_ends(
-    transform: MovingTransform, integrand: Integrand, monkeypatch: pytest.MonkeyPatch
+    transform: TransformInScale, integrand: Integrand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ctx.workprec(256):
         ends: list[int] = []
-        start = Taylor(arb_poly([2, 5]), arb(0, 3), arb(1), 2)
+        start = TaylorModel(arb_poly([2, 5]), arb(0, 3), arb(1), 2)
         monkeypatch.setattr(transform, "_start", lambda _, low, count: ends.append(low) or start)
         monkeypatch.setattr(transform, "_right_tail", lambda _, high, *__: ends.append(high) or arb(4))
         window = transform.window(integrand, transform.goal)
@@ -81,7 +81,7 @@ def test_tails_begin_where_the_window_ends(
         assert window.beyond.contains(-3 * NEARLY * before)
 
 
-def test_series_in_the_scale_begin_as_the_integrand_does(transform: MovingTransform, integrand: Integrand) -> None:
+def test_series_in_the_scale_begin_as_the_integrand_does(transform: TransformInScale, integrand: Integrand) -> None:
     """The coefficients in u at single scales lie in those of the interval."""
     with ctx.workprec(256):
         start = transform.windows[integrand].start
@@ -93,12 +93,12 @@ def test_series_in_the_scale_begin_as_the_integrand_does(transform: MovingTransf
 
 
 def test_tokens_that_are_left_out_are_in_every_coefficient(
-    transform: MovingTransform, monkeypatch: pytest.MonkeyPatch
+    transform: TransformInScale, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where so many are left out that they matter, against the sums over all."""
     monkeypatch.setattr("symslr.evaluation.certified.analytic.line.SPARE_NATS", -8.0)
     with ctx.workprec(256):
-        own = MovingTransform(transform.line, transform.nats, transform.goal, transform.scale, transform.integrands)
+        own = TransformInScale(transform.line, transform.nats, transform.goal, transform.scale, transform.integrands)
         sums = Sums(own, arb(1 + RADIUS), arb(RADIUS), LENGTH, LENGTH)
         assert len(own.blocks[-1].seen.places) < len(own.rule.nodes)
         for some in (sums.thin, sums.wide):
@@ -108,7 +108,7 @@ def test_tokens_that_are_left_out_are_in_every_coefficient(
 
 
 def test_errors_of_the_rule_are_in_the_rest(
-    transform: MovingTransform, integrand: Integrand, sums: Sums, monkeypatch: pytest.MonkeyPatch
+    transform: TransformInScale, integrand: Integrand, sums: Sums, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = rest(transform, integrand, sums)
     monkeypatch.setitem(transform.known_off, integrand, transform._off(integrand) + 1)
@@ -117,10 +117,10 @@ def test_errors_of_the_rule_are_in_the_rest(
         assert after.contains(end)
 
 
-def test_errors_of_the_rule_bound_the_change_of_a_product(transform: MovingTransform, integrand: Integrand) -> None:
+def test_errors_of_the_rule_bound_the_change_of_a_product(transform: TransformInScale, integrand: Integrand) -> None:
     """M_1 M_2 - (M_1 - e_1)(M_2 - e_2), which is e_1 M_2 + e_2 M_1 but for e_1 e_2."""
     with ctx.workprec(256):
-        super(MovingTransform, transform).fill(transform.nodes)  # not only at the last one
+        super(TransformInScale, transform).fill(transform.nodes)  # not only at the last one
         for i in transform.nodes[::10]:
             before = after = transform._weight(integrand, i)
             for n, top, error in zip(integrand.copies, transform.above[i - transform.nodes[0]], transform.rule.errors):
@@ -131,7 +131,7 @@ def test_errors_of_the_rule_bound_the_change_of_a_product(transform: MovingTrans
 
 
 def test_the_discretisation_is_in_the_rest(
-    transform: MovingTransform, integrand: Integrand, sums: Sums, monkeypatch: pytest.MonkeyPatch
+    transform: TransformInScale, integrand: Integrand, sums: Sums, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error of a tenth of the infinite sum: the integral is between 10/11 and 10/9 of it."""
     model = transform.model(integrand, sums)
@@ -142,7 +142,7 @@ def test_the_discretisation_is_in_the_rest(
     assert after.contains(-size / 9)
 
 
-def test_the_remainder_is_the_last_coefficient(transform: MovingTransform, integrand: Integrand, sums: Sums) -> None:
+def test_the_remainder_is_the_last_coefficient(transform: TransformInScale, integrand: Integrand, sums: Sums) -> None:
     wide = transform._sum(sums.wide, integrand, transform.windows[integrand])[LENGTH]
     last = transform.model(integrand, sums).polynomial[LENGTH]
     assert last.contains((transform.step * wide).mid())
@@ -152,22 +152,22 @@ def test_the_remainder_is_the_last_coefficient(transform: MovingTransform, integ
         assert wide.overlaps(transform._sum(thin, integrand, transform.windows[integrand])[LENGTH])
 
 
-def test_a_value_without_integral_has_the_error_of_the_rule(transform: MovingTransform, sums: Sums) -> None:
+def test_a_value_without_integral_has_the_error_of_the_rule(transform: TransformInScale, sums: Sums) -> None:
     for j, error in enumerate(transform.rule.errors):
         found = transform.value(j, sums).rest
         assert found.contains(NEARLY * error)
         assert found.contains(-NEARLY * error)
 
 
-def ends(model: Taylor, t: Any) -> Any:
+def ends(model: TaylorModel, t: Any) -> Any:
     return model.polynomial(t) + model.rest
 
 
 def test_rests_add_up_in_sums_products_and_inverses() -> None:
     """(1 + t + p)(2 - t + q) and the like for the largest p and q, at both ends of the interval."""
     with ctx.workprec(100):
-        one = Taylor(arb_poly([1, 1]), arb(0, 0.125), arb(0.25), 3)
-        two = Taylor(arb_poly([2, -1]), arb(0, 0.25), arb(0.25), 3)
+        one = TaylorModel(arb_poly([1, 1]), arb(0, 0.125), arb(0.25), 3)
+        two = TaylorModel(arb_poly([2, -1]), arb(0, 0.25), arb(0.25), 3)
         for t in (arb(-0.25), arb(0.25)):
             for p, q in ((0.125, 0.25), (-0.125, 0.25), (0.125, -0.25), (-0.125, -0.25)):
                 f, g = 1 + t + p * NEARLY, 2 - t + q * NEARLY
@@ -189,12 +189,12 @@ def test_a_bound_takes_the_rest(coefficients: list[int]) -> None:
     """The function may be a quarter lower or higher than the polynomial, convex or not."""
     with ctx.workprec(80):
         exact, loose = (
-            Bounded(Taylor(arb_poly(coefficients), arb(0, r), arb(0.5), 6), arb(-0.5), arb(0.5)) for r in (0, 0.25)
+            Bounded(TaylorModel(arb_poly(coefficients), arb(0, r), arb(0.5), 6), arb(-0.5), arb(0.5)) for r in (0, 0.25)
         )
         assert loose.below <= exact.below - 0.25 * NEARLY
         assert loose.above >= exact.above + 0.25 * NEARLY
         level = exact.above
-        narrow, wide = exact.near(level), loose.near(level + 0.25)
+        narrow, wide = exact.sublevel_interval(level), loose.sublevel_interval(level + 0.25)
         places = [i / 200 for i in range(-100, 101)]
         possible = [t for t in places if sum(c * t**k for k, c in enumerate(coefficients)) - 0.25 <= level + 0.25]
         assert all(wide[0] <= t <= wide[1] for t in possible)
@@ -202,9 +202,9 @@ def test_a_bound_takes_the_rest(coefficients: list[int]) -> None:
         assert wide[1] >= narrow[1]
 
 
-def searching(stretch: Any, digits: int) -> Search:
+def searching(segment: Any, digits: int) -> Search:
     """A search in a function that is known, given as a class with the methods of ``Moving``."""
-    return Search(stretch, digits)
+    return Search(segment, digits)
 
 
 class Quartic:
@@ -241,12 +241,12 @@ class Level(Even):
     POLYNOMIAL = ("0.5", 0, 0, 0, 0, 0, 0, 0, "0.25")
 
 
-@pytest.mark.parametrize(("stretch", "place"), [(Even, 1.0), (Level, 0.0)])
+@pytest.mark.parametrize(("segment", "place"), [(Even, 1.0), (Level, 0.0)])
 def test_the_search_encloses_the_infimum_of_a_function_of_the_fourth_power(
-    stretch: type[Quartic], place: float
+    segment: type[Quartic], place: float
 ) -> None:
     """-1/4 at +-1, or 1/2 at 0; on both sides of it."""
-    found = searching(stretch, 12).over(-1.5, 1.25, guess=place)
+    found = searching(segment, 12).over(-1.5, 1.25, guess=place)
     with ctx.workprec(120):
         assert found.value.contains(-0.25 if place else 0.5)
         assert float(found.value.rad()) < 1e-12
@@ -315,7 +315,7 @@ def test_a_first_model_that_is_too_wide_is_made_longer_and_of_sharper_sums() -> 
     found = searching(Wide, 10).over(0.5, 1.3, guess=0.95)
     assert found.value.overlaps(searching(Quartic, 10).over(0.5, 1.3, guess=0.95).value)
     assert max(Wide.lengths) > 11
-    pieces = stretches(0.5, 1.3, 0.95)
+    pieces = segments(0.5, 1.3, 0.95)
     assert set(pieces) <= set(Wide.made)
     assert not {half for low, high in pieces for half in ((low, (low + high) / 2), ((low + high) / 2, high))} & set(
         Wide.made

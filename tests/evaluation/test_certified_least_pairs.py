@@ -17,8 +17,8 @@ from symslr.evaluation.certified.analytic import plane
 from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.plane import PlaneTransform
 from symslr.evaluation.certified.least.arrays import FloatBalls, PowerSeries
-from symslr.evaluation.certified.least.model import Moving
-from symslr.evaluation.certified.least.plane import MovingPlane, PlaneSums
+from symslr.evaluation.certified.least.model import ExpressionInScale
+from symslr.evaluation.certified.least.plane import PlaneSums, PlaneTransformInScale
 from symslr.evaluation.certified.outer import Integrand
 from symslr.evaluation.numbers.balls import from_mpf
 from symslr.evaluation.numbers.elementary import Between
@@ -47,7 +47,7 @@ def test_a_model_holds_the_risk_on_its_interval_and_is_sharp(kernel: Expr, nats:
     """Against certified values at single scales, in floats and beyond; without its last coefficient the model misses."""
     risk = population_risk(TASK, Attention(kernel))
     with ctx.workprec(200):
-        model = Moving(canonical(risk), {nu: Integer(2)}, a, LOW, HIGH).model(
+        model = ExpressionInScale(canonical(risk), {nu: Integer(2)}, a, LOW, HIGH).model(
             (LOW + HIGH) / 2, (HIGH - LOW) / 2, nats, 3, 2
         )
         for t in (Rational(-1, 32), Rational(1, 64), Rational(1, 32)):
@@ -64,10 +64,12 @@ PAIRS = [((log(1 + exp(SCALE * z)), exp(2 * z)), (1, 1)), ((1 + (SCALE * z) ** 2
 """Kernels, and copies of the two factors."""
 
 
-def made(kernels: tuple[Expr, ...], copies: tuple[int, ...], nats: float, goal: float) -> tuple[MovingPlane, Any]:
+def made(
+    kernels: tuple[Expr, ...], copies: tuple[int, ...], nats: float, goal: float
+) -> tuple[PlaneTransformInScale, Any]:
     pair = Integrand(arb(1), arb(0), copies), Integrand(arb(1), arb(0), copies)
     line = Line(z, kernels, [GAUSSIAN * kernels[0], GAUSSIAN])
-    return MovingPlane(line, nats, goal, SCALE, [pair]), pair
+    return PlaneTransformInScale(line, nats, goal, SCALE, [pair]), pair
 
 
 def truth(kernels: tuple[Expr, ...], copies: tuple[int, ...]) -> Any:
@@ -77,7 +79,7 @@ def truth(kernels: tuple[Expr, ...], copies: tuple[int, ...]) -> Any:
     return PlaneTransform(Line(z, fixed, [GAUSSIAN * fixed[0], GAUSSIAN]), 60.0, 4.0, 60.0).integral(pair, 50.0)
 
 
-def there(transform: MovingPlane, pair: Any) -> Any:
+def there(transform: PlaneTransformInScale, pair: Any) -> Any:
     """The model of an integral around 33/32, at 17/16."""
     thin = PlaneSums(transform, arb(33) / 32, 6, True).integral(pair)
     wide = PlaneSums(transform, arb(33) / 32 + arb(0, 1) / 32, 7, False).integral(pair)
@@ -121,7 +123,7 @@ def test_every_error_is_in_the_model(
     coarse, pair = made(kernels, copies, 40.0, 30.0)
     coarse.per_octave, coarse.step = 1, float(log(2))
     assert PlaneSums(coarse, arb(17) / 16, 1, True).integral(pair)[0].overlaps(exact)
-    monkeypatch.setattr(MovingPlane, "discretisation", lambda self, own: arb(0))
+    monkeypatch.setattr(PlaneTransformInScale, "discretisation", lambda self, own: arb(0))
     assert not PlaneSums(coarse, arb(17) / 16, 1, True).integral(pair)[0].overlaps(exact)
 
 
@@ -247,7 +249,9 @@ def test_a_model_is_as_sharp_as_was_asked_where_its_functions_are_small(
     """To 9 nats; with the errors of the M_j made for the peak alone it is off by 0.003, with tokens left out by K alone by 1."""
     formula = canonical(population_risk(MaxSLR(length=length, noise=0), attention))
     low, high = ends
-    model = Moving(formula, {nu: Integer(3)}, a, low, high).model((low + high) / 2, (high - low) / 2, 9.0, 4, 1)
+    model = ExpressionInScale(formula, {nu: Integer(3)}, a, low, high).model(
+        (low + high) / 2, (high - low) / 2, 9.0, 4, 1
+    )
     assert model.error < arb(-9).exp()
     with ctx.workprec(200):
         value = evaluate(formula.subs({nu: 3, a: Rational(low + high) / 2}), {}, 9, "arb")
@@ -257,8 +261,8 @@ def test_a_model_is_as_sharp_as_was_asked_where_its_functions_are_small(
 def test_a_wide_interval_takes_few_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Far beyond the least risk the risk is bounded as it is near: no part is halved again and again, nor taken to more digits."""
     made: list[float] = []
-    model = Moving.model
-    monkeypatch.setattr(Moving, "model", lambda own, *given: made.append(given[2]) or model(own, *given))
+    model = ExpressionInScale.model
+    monkeypatch.setattr(ExpressionInScale, "model", lambda own, *given: made.append(given[2]) or model(own, *given))
     value, places = least_risk(TASK, softplus, {"nu": 3}, 4, "arb", {a: (3.5, 5.0)})
     assert value.digits >= 4
     assert abs(float(places["a"].value) - 4.0815) < 0.1

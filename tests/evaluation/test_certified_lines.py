@@ -13,7 +13,7 @@ from mpmath import mp
 from sympy import Expr, Integer, Rational, Symbol, atan, cos, cosh, erf, exp, lambdify, log, pi, sin, sqrt, tanh
 
 from symslr import evaluate
-from symslr.evaluation.certified.analytic.arithmetic import CELLS, prepared, rectangle
+from symslr.evaluation.certified.analytic.arithmetic import RECTANGLES, prepared, rectangle
 from symslr.evaluation.certified.analytic.growth import GrowthBounds
 from symslr.evaluation.certified.analytic.line import Line, LineRule
 from symslr.evaluation.certified.analytic.strip import Strips
@@ -127,13 +127,13 @@ def test_a_rectangle_holds_the_distribution_function() -> None:
     for _ in range(300):
         left, low = rng.uniform(-12, 6), rng.choice([0.0, 1.0]) * rng.uniform(-2, 2)
         right, high = left + 10 ** rng.uniform(-4, 0), low + (10 ** rng.uniform(-4, 0) if low else 0.0)
-        found = CELLS.function(rectangle(left, right, low, high), "NormalCdf")
+        found = RECTANGLES.function(rectangle(left, right, low, high), "NormalCdf")
         at = acb(rng.uniform(left, right), rng.uniform(low, high))
         truth = (-at / arb(2).sqrt()).erfc() / 2
         assert found.real.overlaps(truth.real)
         assert found.imag.overlaps(truth.imag)
-    assert CELLS.function(rectangle(-9.0, -8.875, 0.0, 0.0), "NormalCdf").real > 0
-    assert CELLS.function(rectangle(-9.0, -8.97, 0.05, 0.0501), "NormalCdf").real > 0
+    assert RECTANGLES.function(rectangle(-9.0, -8.875, 0.0, 0.0), "NormalCdf").real > 0
+    assert RECTANGLES.function(rectangle(-9.0, -8.97, 0.05, 0.0501), "NormalCdf").real > 0
 
 
 def by_integral(kernel: Expr, factor: Expr, u: float, cuts: Sequence[float] = range(-30, 31, 2)) -> arb:

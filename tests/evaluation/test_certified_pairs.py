@@ -16,7 +16,7 @@ from symslr.evaluation.certified.analytic import plane
 from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.plane import PlaneTransform
 from symslr.evaluation.certified.analytic.strip import Strips
-from symslr.evaluation.certified.outer import Integrand, beginning
+from symslr.evaluation.certified.outer import Integrand, taylor_at_zero
 from symslr.evaluation.errors import CannotEvaluate, NotProved
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention
@@ -145,13 +145,13 @@ def test_what_lies_beyond_the_nodes_is_as_its_bounds_say(
         few = [transform.integral(pair, nats) for nats in (1.0, 4.0, 9.0)]
         assert all(enclosure.contains(sharp) for enclosure in few)
         assert all(enclosure.rel_accuracy_bits() < 20 for enclosure in few)
-        monkeypatch.setattr(plane, "beginning", beginning_without_rest)
+        monkeypatch.setattr(plane, "taylor_at_zero", beginning_without_rest)
         monkeypatch.setattr(PlaneTransform, "_ends", without_what_lies_beyond(PlaneTransform._ends))
         assert not any(transform.integral(pair, nats).contains(sharp) for nats in (1.0, 4.0))
 
 
 def beginning_without_rest(*arguments: Any) -> Any:
-    found = beginning(*arguments)
+    found = taylor_at_zero(*arguments)
     return found.like(found.polynomial)
 
 

@@ -6,7 +6,7 @@ import pytest
 from sympy import Rational
 
 from symslr.evaluation.separation.law import NeuronLaw
-from symslr.evaluation.separation.sweeps import by_degree, gap, moved, smallest_taylor_degree, working_window
+from symslr.evaluation.separation.sweeps import by_degree, gap, smallest_taylor_degree, with_parameter, working_window
 from symslr.evaluation.separation.widths import hoeffding_bound
 from symslr.model.separation import (
     LINEAR_KERNEL,
@@ -27,15 +27,19 @@ BASE = separation(n=1024, d=258, t=4, a0=0.05, a1=1.1, b=0.2, c=0.8, m=52)
 
 
 def test_layout_moves_together() -> None:
-    assert (moved(BASE, "n", 256).d, moved(BASE, "d", 66).n, moved(BASE, "t", 8).d) == (66, 256, 130)
-    assert moved(BASE, "b", 0.3).b == Rational(3, 10)
+    assert (with_parameter(BASE, "n", 256).d, with_parameter(BASE, "d", 66).n, with_parameter(BASE, "t", 8).d) == (
+        66,
+        256,
+        130,
+    )
+    assert with_parameter(BASE, "b", 0.3).b == Rational(3, 10)
     with pytest.raises(ValueError, match="d: found 1030/3; expected a whole number"):
-        moved(BASE, "t", 3)
+        with_parameter(BASE, "t", 3)
 
 
 def success(name: str, value: int) -> float:
     """P(separation) of one marked row with one parameter changed."""
-    return float(NeuronLaw(moved(BASE, name, value)).fixed_row)
+    return float(NeuronLaw(with_parameter(BASE, name, value)).fixed_row)
 
 
 def test_success_grows_with_neurons_and_falls_with_blocks() -> None:
@@ -43,13 +47,15 @@ def test_success_grows_with_neurons_and_falls_with_blocks() -> None:
     assert neurons == sorted(neurons)
     blocks = [success("t", size) for size in (4, 16, 64)]
     assert blocks == sorted(blocks, reverse=True)
-    assert all(hoeffding_bound(moved(BASE, "t", size)).success <= success("t", size) for size in (1, 4, 16, 64))
+    assert all(
+        hoeffding_bound(with_parameter(BASE, "t", size)).success <= success("t", size) for size in (1, 4, 16, 64)
+    )
 
 
 def test_window_of_degrees() -> None:
     """The exact window starts at the derived lower end rounded up; it ends at most 20 % below the derived upper end."""
     for rows, expected in ((256, (3, 56)), (1024, (4, 84)), (4096, (6, 108))):
-        here = moved(BASE, "n", rows)
+        here = with_parameter(BASE, "n", rows)
         values = {a: here.a1, b: here.b, c: here.c, n: here.n, t: here.t, margin: here.margin}
         low, high = float(lower_degree().subs(values)), float(upper_degree().subs(values))
         scan = (*range(1, 9), *range(int(0.7 * high), int(high) + 4))
@@ -63,7 +69,7 @@ def test_window_of_degrees() -> None:
 
 def test_taylor_degree_grows_like_log_n() -> None:
     """2, 3, 5, 7, 9 at n = 4^3 ... 4^7: two more for each factor of four at the end."""
-    found = [smallest_taylor_degree(moved(BASE, "n", 4**k)) for k in range(3, 8)]
+    found = [smallest_taylor_degree(with_parameter(BASE, "n", 4**k)) for k in range(3, 8)]
     assert found == [2, 3, 5, 7, 9]
     with pytest.raises(ValueError, match="found none up to 2"):
         smallest_taylor_degree(BASE, most=2)
@@ -75,9 +81,9 @@ def test_large_taylor_degree_is_softmax() -> None:
 
 
 def test_gap_is_of_order_one_for_softmax_and_one_over_n_for_linear() -> None:
-    sizes = [moved(BASE, "n", size) for size in (1024, 16384)]
+    sizes = [with_parameter(BASE, "n", size) for size in (1024, 16384)]
     small, large = (gap(here, SOFTMAX_KERNEL) for here in sizes)
     assert 1.0 < small < large < BASE.a1 + BASE.b
     small, large = (gap(here, LINEAR_KERNEL) for here in sizes)
     assert small / large == pytest.approx(16, rel=0.01)
-    assert gap(moved(BASE, "a1", BASE.a0), SOFTMAX_KERNEL) == 0
+    assert gap(with_parameter(BASE, "a1", BASE.a0), SOFTMAX_KERNEL) == 0

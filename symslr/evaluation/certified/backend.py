@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from symslr.evaluation.certified.analytic.transform import Lines
 
 BITS_PER_DIGIT = log2(10)
-"""In a decimal digit."""
-LARGEST_GROWTH = 4
-"""Cancellation is fought with up to this many times the digits asked for."""
+"""Bits in one decimal digit."""
+MOST_PRECISION_FACTOR = 4
+"""Where digits cancel, the working precision is raised to at most this multiple of the precision asked for."""
 METHOD = "Arb: trapezoid rules in log u and on the line with proved bounds"
 
 
@@ -48,11 +48,11 @@ def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, *, on_l
     integer power.
 
     Args:
-        expr: conditioned and reduced.
+        expr: in canonical form (``symslr.evaluation.plan``).
         values: exact SymPy numbers (and a ``LengthLaw`` for an open law of the length), one per free symbol.
         digits: significant digits asked for. Where cancellation or an exact zero keeps them out of reach at
             four times the precision, the enclosure is still true and ``digits`` of the result is smaller.
-        on_lines: whether kernels other than exponentials under Gaussian laws are integrated on the line.
+        on_lines: whether kernels other than exponentials under Gaussian laws may be integrated by quadrature on the real line.
 
     Raises:
         CannotEvaluate: where no proof is available.
@@ -66,14 +66,14 @@ def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, *, on_l
 
 
 class Modulus(Function):
-    """|z| of numbers that are still to be enclosed: SymPy's own would integrate them numerically to find their sign."""
+    """|z| in place of SymPy's ``Abs``, which would integrate z numerically to find its sign."""
 
     nargs = 1
     is_nonnegative = True
 
 
 def substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
-    """``expr`` with numbers for its symbols, and the first of equal forms.
+    """``expr`` with numbers for its symbols; of several equal forms (``EqualForms``) the first.
 
     Raises:
         CannotEvaluate: for an open law of the length, or an infinite number.
@@ -94,7 +94,7 @@ def substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
 
 
 class _Certified:
-    """An expression without free symbols; normal forms of its integrals are made once and serve every precision."""
+    """An expression without free symbols; the normal forms of its integrals are computed once and used at every precision."""
 
     def __init__(self, expr: Expr, ways: tuple[TokenTerms, ...]) -> None:
         self.expr = expr
@@ -103,7 +103,7 @@ class _Certified:
 
     @cached_property
     def lines(self) -> Lines:
-        """Of all normal forms; loaded where they are asked for, as exponential kernels, the usual ones, do without."""
+        """The line integrals of all normal forms; imported on first use, as exponential kernels do not need them."""
         from symslr.evaluation.certified.analytic.transform import Lines
 
         return Lines([term for terms in self.forms.values() for term in terms])
@@ -121,7 +121,7 @@ class _Certified:
                     "expected a smaller scale or signal, or no --certified for an estimate"
                 )
             missing = 0 if enclosure.is_zero() else wanted - enclosure.rel_accuracy_bits()
-            if missing <= 0 or self.bits >= LARGEST_GROWTH * wanted:
+            if missing <= 0 or self.bits >= MOST_PRECISION_FACTOR * wanted:
                 return enclosure
             self.bits = min(self.bits + missing + 10, 2 * self.bits)
 
@@ -158,7 +158,9 @@ class _Certified:
 
 
 def centred(enclosure: Any, digits: int) -> tuple[mpf, mpf]:
-    """A number of about ``digits`` + 5 digits and an upper bound of its distance to every point of the enclosure."""
+    """(value, error): the midpoint rounded to about ``digits`` + 5 digits, and a bound of its distance to every point of the
+    enclosure.
+    """
     with ctx.workprec(ceil((digits + 5) * BITS_PER_DIGIT)):
         middle = (+enclosure).mid()
     with ctx.workprec(64):

@@ -1,7 +1,7 @@
 """The outer rule for the functions phi_s(u e^c) = E exp(-u e^{c + s z}), z ~ N(0, 1): docs/proofs.md, sections 3 to 6.
 
-Double precision decides where the nodes lie and how many digits a function takes. No proof rests on that: a poor plan makes an
-enclosure wide, never wrong.
+Nodes and working precision are planned in float64. No proof depends on the plan: a poor one gives a wide enclosure, never a wrong
+one.
 """
 
 from __future__ import annotations
@@ -24,27 +24,29 @@ from symslr.evaluation.numbers.elementary import ball, nearest_float, sign
 GUARD_NATS = 3.0
 GUARD_BITS = 40
 PLANNING_BITS = 80
-"""As in ``analytic.transform``; the plan itself, which proves nothing, is made in few bits."""
+"""Guards as in ``analytic.transform``; the plan, which proves nothing, needs few bits."""
 
-LARGEST_RANGE = 2e5
-"""Of log u."""
-ZOOMS, PLACES = 5, 61
-"""The peak is looked for at so many places, so often, each time between two neighbours of the highest: to 1e-2."""
-POINTS = 900
-"""Of the grid."""
+LARGEST_LOG_U = 2e5
+"""Largest |log u|, and largest number of extra nats of precision, that is planned for."""
+ZOOMS, ZOOM_POINTS = 5, 61
+"""The maximum of the integrand is searched on a grid of ZOOM_POINTS, ZOOMS times, each time between the neighbours of the highest
+point: to 1e-2 in log u."""
+GRID_POINTS = 900
+"""Points of the grid on which the integrand is estimated."""
 
 UNTILTED_EXCESS = 1.3
-"""Functions are tilted where they take more than so many times the nats of the integral."""
+"""Functions are tilted where they would need more than this multiple of the nats of the integral."""
 TILTS_PER_UNIT = 4
-"""Tilts are binary fractions."""
+"""Tilts p are multiples of 1/4, exact in binary."""
 LARGEST_SHRINK = 1.6
-"""The outer step is made smaller by at most so much where that spares the inner rule a second set of samples."""
+"""The outer step is divided by at most this where it can then equal the step of the inner rule, which saves a second set of
+samples."""
 
 
 def laplace_integral(term: Monomial, bits: int) -> Any:
-    """The integral of u^{power} e^{-offset u} prod phi^n over (0, oo), aimed at relative error 2^-bits.
+    """An enclosure of the integral of u^{power} e^{-offset u} prod phi^n over (0, oo), of relative width about 2^-bits.
 
-    The coefficient of ``term`` is left out. The enclosure holds whatever its width.
+    The coefficient of ``term`` is left out.
 
     Raises:
         CannotEvaluate: when the integral diverges, or its parameters are out of reach.
@@ -69,19 +71,19 @@ def laplace_integral(term: Monomial, bits: int) -> Any:
 
 
 class PhiRule(OuterRule):
-    """The functions of one integral.
+    """The outer rule for the functions phi of one integral.
 
     Args:
         tokens: (s, c) of each, exact.
-        integrand: the integral, to the precision of floats.
-        nats: its relative error is to be e^-nats.
+        integrand: the integrand, to float precision.
+        nats: the relative error aimed at is e^-nats.
 
     Attributes:
-        tilts: p of each; ``inner.InnerRule`` computes psi_p instead of phi.
-        nats: of every psi_p.
+        tilts: p of each function; ``inner.InnerRule`` computes psi_p instead of phi.
+        nats: the error of every psi_p is e^-nats.
 
     Raises:
-        CannotEvaluate: where the integral lies too far out, or takes too many digits.
+        CannotEvaluate: where the integral lies outside the range of log u, or needs too high a precision.
     """
 
     def __init__(self, tokens: list[tuple[Expr, Expr]], integrand: Integrand, nats: float) -> None:
@@ -98,7 +100,7 @@ class PhiRule(OuterRule):
         if self.nats > UNTILTED_EXCESS * nats:
             self._tilt(peak)
             self.nats = self.needed_nats([integrand], nats)
-        if self.nats > nats + LARGEST_RANGE:
+        if self.nats > nats + LARGEST_LOG_U:
             raise OutOfDigits("certified: the Laplace integral takes too many digits of its tokens: extreme parameters")
         self.nats += GUARD_NATS
         largest = outer_step(float(integrand.k), nats)
@@ -112,27 +114,27 @@ class PhiRule(OuterRule):
         return int(self.nats / log(2) + size) + GUARD_BITS
 
     def _plan(self, integrand: Integrand, nats: float) -> float:
-        """Lay the grid; the integrand's peak, by its logarithm, which is concave: phi is that of a log-concave function."""
-        low, high = -LARGEST_RANGE, LARGEST_RANGE
+        """Set the grid, and return log u at the maximum of the integrand, whose logarithm is concave in log u."""
+        low, high = -LARGEST_LOG_U, LARGEST_LOG_U
         for _ in range(ZOOMS):
-            terms = self._estimate(integrand, np.linspace(low, high, PLACES))
+            terms = self._estimate(integrand, np.linspace(low, high, ZOOM_POINTS))
             best = int(np.argmax(terms))
-            low, high = float(self.grid[max(best - 1, 0)]), float(self.grid[min(best + 1, PLACES - 1)])
+            low, high = float(self.grid[max(best - 1, 0)]), float(self.grid[min(best + 1, ZOOM_POINTS - 1)])
         peak, top = float(self.grid[best]), float(terms[best])
-        if not (abs(peak) < LARGEST_RANGE / 2 and isfinite(top)):
+        if not (abs(peak) < LARGEST_LOG_U / 2 and isfinite(top)):
             raise CannotEvaluate("certified: the window of the Laplace integral is too wide: extreme parameters")
         low, reach = (top - nats) / float(integrand.k) - 1, 1.0
         while not self._moment_bound(integrand, [0] * len(self.copies), peak + reach)[0] < top - nats - 2:
             reach *= 2
-            if reach > LARGEST_RANGE:
+            if reach > LARGEST_LOG_U:
                 raise CannotEvaluate("certified: the window of the Laplace integral is too wide: extreme parameters")
         if not low < peak < peak + reach:
             raise CannotEvaluate("certified: the Laplace integral lies where float64 has no digits: extreme parameters")
-        self._estimate(integrand, np.linspace(low, peak + reach, POINTS))
+        self._estimate(integrand, np.linspace(low, peak + reach, GRID_POINTS))
         return peak
 
     def _estimate(self, integrand: Integrand, grid: Array) -> Array:
-        """Take a grid; the logarithm of the integrand there."""
+        """Set the grid; returns the logarithm of the integrand on it."""
         self.grid = grid
         self.logs = self.known_logs = [
             log_phi(s, grid + c, n) for s, c, n in zip(self.slopes, self.shifts, self.copies)
@@ -140,7 +142,7 @@ class PhiRule(OuterRule):
         return self.log_terms([integrand])
 
     def _tilt(self, peak: float) -> None:
-        """Each function by its saddle point; the factor between phi and psi is explicit and costs no accuracy."""
+        """Choose the tilt of each function by its saddle point at the peak; the factor between phi and psi is explicit."""
         places = zip(self.slopes, self.shifts)
         self.tilts = [
             round(TILTS_PER_UNIT * self.best_power(j, peak)[0]) / TILTS_PER_UNIT for j in range(len(self.slopes))
@@ -157,7 +159,7 @@ class PhiRule(OuterRule):
 
     @cached_property
     def taylor(self) -> list[list[Any]]:
-        """E e^{r(c + sz)} (-1)^r/r!."""
+        """Taylor coefficients E e^{r(c + sz)} (-1)^r/r! of each function in u."""
         return [
             [(r * c + (r * s) ** 2 / 2).exp() * (-1) ** r / factorial(r) for r in range(MOST_TERMS + 1)]
             for s, c in self.tokens
@@ -169,7 +171,7 @@ class PhiRule(OuterRule):
             self.known |= zip(nodes, map(list, zip(*columns)))
 
     def _column(self, j: int, nodes: range) -> list[Any]:
-        """phi at v is e^{factor - p v} psi_p(v + c - p s^2)."""
+        """One function phi at the nodes v, from phi = e^{factor - p v} psi_p(v + c - p s^2)."""
         (s, c), p, step = self.tokens[j], self.tilts[j], self.exact_step
         stride = max(1, ceil(self.step / (self.slopes[j] * inner_step(self.slopes[j], self.nats, p)) * (1 - 1e-3)))
         rule = InnerRule.for_nats(s, step / stride, p, self.nats)
@@ -189,27 +191,30 @@ class PhiRule(OuterRule):
         return (p * s) ** 2 / 2 - p * c
 
     def best_power(self, j: int, v: float) -> tuple[float, float]:
-        """The saddle point."""
+        """The saddle point, which is known in closed form."""
         s = self.slopes[j]
         omega = float(wright_omega(np.asarray(v + self.shifts[j] + 2 * log(s))))
         return omega / s**2, -(omega**2 + 2 * omega) / (2 * s**2)
 
 
 STEPS_PER_UNIT = 10
-"""Of the rule for a normal variable, good for the digits of float64."""
+"""Nodes per standard deviation of the trapezoid rule for a normal variable: accurate to float64."""
 REACH = 9
-"""It ends where less than 1e-18 is left, and further out for so many copies that what is left counts."""
+"""Range in standard deviations: beyond lies less than 1e-18; it is wider for many copies, which multiply that."""
 
 
 @cache
 def _normal(reach: int) -> tuple[Array, Array]:
-    """Nodes and weights."""
+    """Nodes from -REACH to ``reach`` and weights of that rule."""
     z = np.linspace(-REACH, reach, (REACH + reach) * STEPS_PER_UNIT + 1)
     return z, np.exp(-(z**2) / 2) / (STEPS_PER_UNIT * sqrt(2 * pi))
 
 
 def log_phi(s: float, t: Array, copies: int) -> Array:
-    """log E exp(-e^{t + s z}), to be multiplied by ``copies``: quadrature where it is near 1, else Laplace's method."""
+    """An estimate of log E exp(-e^{t + s z}): by quadrature where the mean is not tiny, else by Laplace's method.
+
+    ``copies`` is the factor by which its error will be multiplied.
+    """
     z, weight = _normal(max(REACH, ceil(sqrt(REACH**2 + 2 * log(copies))) if copies > FEW_COPIES else 0))
     exceedance = -np.expm1(-np.exp(np.minimum(t[:, None] + s * z, 700))) @ weight
     omega = wright_omega(t + 2 * log(s))

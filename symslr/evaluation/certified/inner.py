@@ -1,7 +1,8 @@
 """psi_p(t) = E f_p(t + s z), z ~ N(0, 1), with f_p(t) = exp(p (t - log p) + p - e^t) <= 1, enclosed at equidistant t.
 
-The inner trapezoid rule: with z-step eta/s and t-step r*eta every sample of f_p serves many t, and the rule is one
-polynomial product. p = 0 gives phi_s(e^t) itself; the tilt p > 0 keeps relative accuracy where phi_s is tiny, through
+The inner trapezoid rule: with z-step eta/s and t-step r*eta every sample of f_p is used for many t, so the rule is a discrete
+convolution, computed as one product of polynomials. p = 0 gives phi_s(e^t); a tilt p > 0 keeps the relative accuracy where phi_s is
+tiny, through
 phi_s(e^{t + p s^2}) = (p/e)^p e^{-p t - p^2 s^2/2} psi_p(t). The errors are the lemmas of docs/proofs.md, section 4.
 """
 
@@ -16,11 +17,11 @@ from flint import arb, fmpz_poly
 
 from symslr.evaluation.certified.outer import largest_step
 
-WITHIN = 1 - 1e-12
-"""Keeps a strip strictly inside its limit."""
+INSIDE = 1 - 1e-12
+"""Factor that keeps the half-width of a strip strictly below its limit."""
 
 DIRECT_COST = 0.5
-"""Cost of one exponential of the direct rule over one sample of the shared mesh (measured, roughly)."""
+"""Cost of one exponential of the direct sum in units of one sample of the convolution (measured, roughly)."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class InnerRule:
         s: slope of the kernel, a positive ball.
         eta: step in t = s z, a positive ball.
         tilt: p >= 0, a binary fraction.
-        nats: f_p is taken for its limit, 0 or 1, where the two differ by less than about e^-nats.
+        nats: f_p is replaced by its limit, 0 or 1, where it differs from that by less than about e^-nats.
         reach: the largest node is reach * eta / s.
     """
 
@@ -72,7 +73,7 @@ class InnerRule:
         return (-((self.reach * self.eta / self.s) ** 2) / 2).exp()
 
     def _window(self, start: float) -> tuple[int, int]:
-        """Indices of samples between which f_p differs from its limits; estimates, which ``_saturation`` judges."""
+        """First and last index of the samples where f_p differs from its limits; estimates, whose error ``_saturation`` bounds."""
         p, eta = self.tilt, float(self.eta.mid())
         left, right = -self.nats, log(self.nats + 1)
         if p:
@@ -83,7 +84,8 @@ class InnerRule:
         return floor((left - start) / eta), ceil((right - start) / eta)
 
     def _saturation(self, start: Any, first: int, last: int, needed: tuple[int, int]) -> Any:
-        """Lemma (saturation): beyond the samples f_p, whose one maximum is at log p, is this close to its limits."""
+        """Lemma (saturation): a bound of the error of taking the limits of f_p, whose only maximum is at log p, beyond the
+        samples."""
         left, right = start + (first - 1) * self.eta, start + (last + 1) * self.eta
         is_cut_left, is_cut_right = first > needed[0], last < needed[1]
         if self.tilt:
@@ -129,10 +131,10 @@ class InnerRule:
         return sums
 
     def _convolution(self, start: Any, stride: int, count: int, first: int, last: int) -> list[Any]:
-        """sum_j w_j f(start + (i stride + j) eta); f is sampled at first..last, its limits stand in elsewhere."""
+        """sum_j w_j f(start + (i stride + j) eta), i < count; f is sampled at first..last and replaced by its limits elsewhere."""
         half = self._weights()
         weights = half[:0:-1] + half
-        # On the left f_0 is 1: the weights there add up. f_p with p > 0 is 0 there.
+        # on the left f_0 is 1, so partial sums of the weights appear; f_p with p > 0 is 0 there
         below = [arb(0)] * (len(weights) + 1) if self.tilt else [arb(0), *accumulate(weights)]
         samples, power, growth = [], (start + first * self.eta).exp(), self.eta.exp()
         tilted, rise = self._tilted(start + first * self.eta), self.tilt * self.eta
@@ -150,13 +152,13 @@ class InnerRule:
 
 
 def clip(enclosure: Any) -> Any:
-    """The part of a ball in [0, 1]; the caller knows that the number lies there."""
+    """The intersection of a ball with [0, 1]; the caller knows that the number lies there."""
     return enclosure if 0 < enclosure < 1 else enclosure.intersection(arb(0.5, 0.5))
 
 
 def inner_strip(s: float, delta: float, p: float) -> float:
     """The half-width d < pi/(2s) that minimises e^{d^2/2 - 2 pi d/delta} cos(s d)^-p."""
-    largest = pi / (2 * s) * WITHIN
+    largest = pi / (2 * s) * INSIDE
     left, right = 0.0, min(2 * pi / delta, largest)
     if p == 0:
         return right
@@ -177,12 +179,15 @@ def inner_step(s: float, nats: float, p: float) -> float:
 
 
 GUARD_BITS = 20
-"""Integers have so many below the error asked for."""
+"""Extra bits of the fixed-point integers, below the error asked for."""
 
 
 def fixed_point_product(weights: list[Any], samples: list[Any], bits: int) -> tuple[list[Any], int, Any]:
-    """Coefficients of the product of two polynomials with samples in [0, 1]: integers, their common binary
-    exponent, and a ball around 0 for their common error, near 2^-bits for weights of sum near 1.
+    """The coefficients of the product of two polynomials, by integer arithmetic; samples lie in [0, 1].
+
+    Returns:
+        Integers, their common binary exponent, and a ball around 0 that holds the error of each: about 2^-bits for weights of sum
+            1.
 
     Lemma (fixed point): the error is at most sum |w - w'| + (sum |w'|) max |f - f'|.
     """
@@ -195,6 +200,6 @@ def fixed_point_product(weights: list[Any], samples: list[Any], bits: int) -> tu
 
 
 def _rounded(balls: list[Any], bits: int) -> tuple[list[Any], list[Any]]:
-    """Integers near 2^bits times the balls, and upper bounds of what the rounding costs in units of the balls."""
+    """Integers near 2^bits times the balls, and upper bounds of the absolute error of each."""
     scale, unit = arb((1, bits)), arb((1, -bits))
     return [(ball.mid() * scale).floor().unique_fmpz() for ball in balls], [ball.rad() + unit for ball in balls]

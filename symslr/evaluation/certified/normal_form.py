@@ -1,4 +1,4 @@
-"""The normal form that the proofs are about: sums of positive terms under a Laplace integral, and how integrands are written so.
+"""The normal form to which the proofs apply: sums of monomials under a Laplace integral; and how integrands are brought into it.
 
 A one-token expectation is written in one of two ways. Under a Gaussian law E[x^p e^{bx} exp(-u C e^{sx})] is a sum of
 phi_s(u e^c): completing the square (Cameron-Martin) removes e^{bx} and the law's mean and variance, Stein's identity removes
@@ -24,7 +24,8 @@ from symslr.expression.expectation import ScalarExpectation
 from symslr.model.symbols import x as law_symbol
 
 X = Symbol("x")
-"""Of the integrals on the line, complex: SymPy would write sqrt(x^2) as |x| for a real one, which is not analytic."""
+"""The variable of integrals on the line, declared complex: for a real one SymPy would write sqrt(x^2) as |x|, which is not
+analytic."""
 
 HIGH = 16
 """Nats. Up to here the height of a Gaussian stays in its factor: a rule has a few more nodes for it, a proof no more parts."""
@@ -32,7 +33,12 @@ HIGH = 16
 
 @dataclass(frozen=True)
 class LineToken:
-    """u, t -> int F(x) e^{-u K(x) - t W(x)} dx over the real line, F with the density of the law; a kernel for every variable."""
+    """The function (u, t) -> int F(x) e^{-u K(x) - t W(x)} dx over the real line.
+
+    Attributes:
+        factor: F, density of the law included.
+        kernels: K and W, one for every variable.
+    """
 
     factor: Expr
     kernels: tuple[Expr, ...]
@@ -46,7 +52,7 @@ Token = Any
 class Monomial:
     """coefficient * prod over the variables u of u^power * exp(-offset u) * prod over (s, c) of phi_s(u e^c)^n.
 
-    Powers and offsets are those of one variable after the other; what is left out at the end is zero.
+    ``powers`` and ``offsets`` have one entry per variable; missing ones at the end are zero.
     """
 
     coefficient: Expr
@@ -82,7 +88,7 @@ def times(left: list[Monomial], right: list[Monomial]) -> list[Monomial]:
 
 
 def merged(terms: list[Monomial]) -> list[Monomial]:
-    """The same sum with one coefficient for each power of u, offset and set of tokens."""
+    """The sum with like monomials (same powers, offsets and tokens) combined."""
     sums: dict[object, Monomial] = {}
     for term in terms:
         key = (term.powers, term.offsets, frozenset((token, n) for token, n in term.tokens.items() if n))
@@ -92,7 +98,7 @@ def merged(terms: list[Monomial]) -> list[Monomial]:
 
 
 LARGEST_EXPANDED_POWER = 8
-"""Of a sum of expectations: its terms grow with every power."""
+"""Largest power of a sum of expectations that is expanded: the number of terms grows with the power."""
 
 
 TokenTerms = Callable[[ScalarExpectation, tuple[Expr, ...]], list[Monomial]]
@@ -105,7 +111,7 @@ def laplace_terms(integrand: Expr, variables: tuple[Expr, ...], token_terms: Tok
     Args:
         integrand: sums and products of powers of u, exp(-u o) and one-token expectations.
         variables: one or two.
-        token_terms: how a one-token expectation is written.
+        token_terms: writes a one-token expectation as a sum of monomials.
 
     Raises:
         CannotEvaluate: for a factor that is not a power of u, exp(-u o), or a one-token expectation.
@@ -144,8 +150,9 @@ def _power(terms: list[Monomial], n: int) -> list[Monomial]:
 def normal_forms(expr: Expr, ways: tuple[TokenTerms, ...]) -> dict[Expr, list[Monomial]]:
     """The normal form of every integral and of every expectation outside of one.
 
-    An exponential kernel under a Gaussian law has a form whose sums are products of polynomials, the fastest; any other
-    analytic kernel is integrated on the line.
+    Args:
+        ways: functions that write one-token expectations, in order of preference: the form in phi_s for exponential kernels under
+            Gaussian laws is the fastest to evaluate; any other analytic kernel is integrated on the line.
     """
     forms: dict[Expr, list[Monomial]] = {}
     waiting = [expr]
@@ -162,7 +169,7 @@ def normal_forms(expr: Expr, ways: tuple[TokenTerms, ...]) -> dict[Expr, list[Mo
 
 
 def _normal_form(node: Expr, ways: tuple[TokenTerms, ...]) -> list[Monomial]:
-    """By the first way of writing one-token expectations that serves; the refusal of the last where none does."""
+    """The normal form by the first of ``ways`` that applies; raises the refusal of the last where none does."""
     tokens, *others = ways
     try:
         if isinstance(node, ScalarExpectation):

@@ -1,7 +1,7 @@
 """int_0^oo u^{k-1} e^{-ou} prod_j M_j(u)^{n_j} du, enclosed: the trapezoid rule in v = log u.
 
-M_j(u) = E_j e^{-uK} for positive measures and K > 0. The discretisation error is relative to the integral itself, what lies before
-the first node comes from Taylor terms in u, what lies beyond the last from moments of 1/K: docs/proofs.md, sections 3 and 5.
+M_j(u) = E_j e^{-uK} for positive measures and K > 0. The discretisation error is relative to the integral itself. The part below
+the first node is a Taylor series in u; the part above the last is bounded by moments of 1/K: docs/proofs.md, sections 3 and 5.
 """
 
 from __future__ import annotations
@@ -18,31 +18,37 @@ import numpy as np
 from flint import arb, arb_poly
 
 from symslr.evaluation.certified.normal_form import Monomial
-from symslr.evaluation.certified.taylor import Taylor
+from symslr.evaluation.certified.taylor import TaylorModel
 from symslr.evaluation.errors import NotProved, OutOfDigits
 from symslr.evaluation.numbers.elementary import ball, sign, whole_power
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 MOST_TERMS = 24
-"""Of the Taylor series in u with which an integral begins: with so many a few octaves are left of the window's first half."""
+"""Most terms of the Taylor series in u below the first node: they replace all but a few octaves of the nodes below the peak."""
 
 FEW_COPIES = 4
-"""Of so many factors all are bounded by a moment in the right tail; of more, half stay frozen at the last node."""
+"""In the right tail up to this many copies of a function are all bounded by a moment; of more copies, half are bounded by their
+value at the last node ("frozen")."""
 
-SPARE = 0.5
-"""The first node lies so much before the place where the terms that are left out should do."""
+FIRST_NODE_MARGIN = 0.5
+"""How far, in log u, the first node is put before the estimated end of validity of the Taylor series."""
 
 MOST_NODES = 1 << 21
-"""Of one integral: they take a few hundred bytes each, and a second per hundred thousand at least."""
+"""Most nodes of one integral: each takes a few hundred bytes, and a hundred thousand at least a second."""
 
-LEAST_FALL = 0.3
-"""The bound of the right tail falls at least like e^{-LEAST_FALL v}."""
+LEAST_DECAY_RATE = 0.3
+"""The bound of the right tail falls at least like e^{-LEAST_DECAY_RATE v}."""
 
 
 @dataclass(frozen=True)
 class Integrand:
-    """u^{k-1} e^{-ou} prod M_j(u)^{n_j}; ``copies`` are the n_j in the order of the rule's functions."""
+    """u^{k-1} e^{-ou} prod M_j(u)^{n_j}.
+
+    Attributes:
+        k, offset: balls of k and o.
+        copies: n_j, in the order of the functions of the rule.
+    """
 
     k: Any
     offset: Any
@@ -50,10 +56,10 @@ class Integrand:
 
     @classmethod
     def of(cls, term: Monomial, copies: tuple[int, ...], axis: int = 0) -> Integrand:
-        """What stands beside the coefficient of a term, along one of its variables, at the current precision.
+        """The integrand of a monomial without its coefficient, along one of its variables, at the current precision.
 
         Raises:
-            NotProved: where the integral is seen to diverge, or its power is none that is known.
+            NotProved: where the integral diverges, or the power of u is not a rational number above -1.
         """
         power, offset = term.powers[axis], term.offsets[axis]
         if sign(offset) < 0:
@@ -65,27 +71,27 @@ class Integrand:
 
 @dataclass(frozen=True)
 class Window:
-    """Where an integral has its nodes.
+    """The nodes of an integral and bounds of the rest of the sum.
 
     Attributes:
-        nodes: i of the nodes e^{ih}.
-        start: the product of the M_j and e^{-ou} on 0 <= u <= the first node, in powers of u.
-        beyond: a ball with the sum over the nodes outside, but for that of the polynomial of ``start`` before the first.
+        nodes: the indices i of the nodes u = e^{ih}.
+        start: a Taylor model of e^{-ou} prod M_j(u)^{n_j} on 0 <= u <= the first node.
+        beyond: a ball that holds the sum over all other nodes, without the polynomial of ``start`` below the first.
     """
 
     nodes: range
-    start: Taylor
+    start: TaylorModel
     beyond: Any
 
 
 class LogNodes:
-    """The nodes v = ih of log u, and estimates of some functions M_j by which they are chosen.
+    """The nodes v = ih of log u, and float estimates of the functions M_j by which they are chosen.
 
     Attributes:
-        step: h in floats.
-        grid: where the M_j are estimated in floats, in log u; ends where the right tails of all integrals are small.
-        logs: log M_j there, on the product of the grids of all its variables, an array for every function.
-        known_logs: the same of what is computed to an absolute error, where that is not M_j itself.
+        step: h as a float.
+        grid: values of log u at which the M_j are estimated; it extends to where the right tails of all integrals are small.
+        logs: log M_j on the grid (on the product grid for several variables), one array for every function.
+        known_logs: the same for the functions that are computed to an absolute error (M_j, or its tilted form).
     """
 
     step: float
@@ -99,16 +105,16 @@ class LogNodes:
         return arb(self.step)
 
     def discretisation(self, integrand: Integrand) -> Any:
-        """Theorem (outer strip): the sum over all nodes is off the integral by at most this, relative to it."""
+        """Theorem (outer strip): a bound of |sum over all nodes - integral| / integral."""
         return outer_error(integrand.k, self.exact_step, outer_strip(float(integrand.k), self.step))
 
     def before(self, power: Any, low: int) -> Any:
-        """sum_{m >= 1} e^{power (low - m) h}."""
+        """The geometric series sum_{m >= 1} e^{power (low - m) h}: the sum of u^power over the nodes before ``low``."""
         step = self.exact_step
         return (power * (low * step)).exp() / (power * step).expm1()
 
     def log_terms(self, along: Sequence[Integrand]) -> Array:
-        """The logarithm of an integrand, given along each of its variables, on the product of their grids: an estimate."""
+        """An estimate of the logarithm of an integrand on the product of the grids; ``along`` has one part per variable."""
         parts = (float(own.k) * self.grid - float(own.offset) * np.exp(np.minimum(self.grid, 700.0)) for own in along)
         terms = reduce(np.add.outer, parts)
         for n, logs in zip(along[0].copies, self.logs):
@@ -117,7 +123,7 @@ class LogNodes:
         return np.asarray(terms)
 
     def needed_nats(self, along: Sequence[Integrand], nats: float) -> float:
-        """Nats such that errors e^-nats in every M_j keep the integral to e^-nats of the argument."""
+        """The nats m such that errors of e^-m in every M_j change the integral by a relative e^-nats."""
         terms = self.log_terms(along)
         inside = terms > np.max(terms) - nats - 5
         spoiled = [(terms + log(n) - own)[inside] for n, own in zip(along[0].copies, self.known_logs) if n]
@@ -125,11 +131,12 @@ class LogNodes:
         return nats + max(0.0, float(excess))
 
 
-class Octaves(LogNodes):
-    """Nodes with a step of log(2)/``per_octave``; after an octave e^{-uK} is squared.
+class OctaveNodes(LogNodes):
+    """Nodes with the step log(2)/``per_octave``, so that e^{-uK} one octave further is a square.
 
     Args:
-        power: sums of u^{k-1} times what falls, k up to this one, are off by about e^-goal of themselves.
+        power: largest k of the integrands.
+        goal: the relative discretisation error is about e^-goal.
     """
 
     def __init__(self, power: float, goal: float) -> None:
@@ -143,12 +150,12 @@ class Octaves(LogNodes):
 
 
 class OuterRule(LogNodes, ABC):
-    """Abstract: some functions M_j on the nodes e^{ih}, and the integrals of their products.
+    """Abstract: functions M_j on the nodes e^{ih}, and the integrals of their products.
 
     Attributes:
-        log_moments: log E_j K^r, an estimate: a row for every r up to ``most_terms``, a column for every function.
-        errors: for every function a ball above the error of ``taylor``, of the M_j that it belongs to.
-        known: the M_j at nodes where they have been computed.
+        log_moments: estimates of log E_j K^r: a row for every r up to ``most_terms``, a column for every function.
+        errors: for every function an upper bound of the error of ``taylor``.
+        known: the values M_j at the nodes where they have been computed.
     """
 
     log_moments: Array
@@ -159,22 +166,22 @@ class OuterRule(LogNodes, ABC):
     @property
     @abstractmethod
     def taylor(self) -> Sequence[Sequence[Any]]:
-        """For every function the coefficients in powers of u, up to ``most_terms``."""
+        """Taylor coefficients in u of every function, up to ``most_terms``."""
 
     @abstractmethod
     def fill(self, nodes: range) -> None:
-        """Find the M_j at consecutive nodes, where they are not known."""
+        """Compute the M_j at consecutive nodes where they are not ``known``."""
 
     @abstractmethod
     def log_moment(self, j: int, p: float) -> Any:
-        """log of a bound of E_j K^-p."""
+        """log of an upper bound of E_j K^-p."""
 
     @abstractmethod
     def best_power(self, j: int, v: float) -> tuple[float, float]:
-        """(p, log of (p/(e u))^p E_j K^-p) at u = e^v for about the best p >= 0."""
+        """(p, log of (p/(e u))^p E_j K^-p) at u = e^v, for a p >= 0 that nearly minimises this bound of M_j(u)."""
 
     def integral(self, integrand: Integrand, nats: float) -> Any:
-        """The enclosure, aimed at a relative error of e^-nats.
+        """An enclosure of the integral, of relative width about e^-nats.
 
         Raises:
             NotProved: where a tail is not bounded.
@@ -197,11 +204,11 @@ class OuterRule(LogNodes, ABC):
         return step * total / (1 + arb(0, self.discretisation(integrand).upper()))
 
     def window(self, integrand: Integrand, nats: float) -> Window:
-        """The nodes of an integral to about e^-nats, at which the M_j are found, and what lies beyond them.
+        """The nodes of an integral to about e^-nats, at which the M_j are computed, and bounds of the rest.
 
         Raises:
             NotProved: where the right tail is not bounded.
-            OutOfDigits: where the window is too wide for nodes so close.
+            OutOfDigits: for more than ``MOST_NODES`` nodes.
         """
         terms = self.log_terms([integrand])
         goal = float(np.logaddexp.reduce(terms)) + log(self.grid[1] - self.grid[0]) - nats
@@ -218,15 +225,15 @@ class OuterRule(LogNodes, ABC):
         start, tail = self._start(integrand, low, count), self._right_tail(integrand, high, frozen, powers)
         return Window(nodes, start, start.rest * self.before(integrand.k, low) + arb(0.5, 0.5) * tail)
 
-    def _start(self, integrand: Integrand, low: int, count: int) -> Taylor:
-        """e^{-ou} prod M_j(u)^n_j on 0 <= u <= e^{low h}."""
+    def _start(self, integrand: Integrand, low: int, count: int) -> TaylorModel:
+        """A Taylor model of e^{-ou} prod M_j(u)^n_j on 0 <= u <= e^{low h}, with ``count`` terms."""
         radius = (low * self.exact_step).exp().upper()
-        return beginning(integrand, [row[: count + 1] for row in self.taylor], self.errors, radius)
+        return taylor_at_zero(integrand, [row[: count + 1] for row in self.taylor], self.errors, radius)
 
     def _right_end(
         self, integrand: Integrand, terms: Array, goal: float
     ) -> tuple[int, tuple[int, ...], tuple[float, ...]]:
-        """The last node, how many copies of every function are frozen there, and the powers of 1/K that bound the others."""
+        """The last node, the number of frozen copies of every function, and the powers of 1/K that bound the other copies."""
         frozen = tuple(0 if n <= FEW_COPIES else n // 2 for n in integrand.copies)
 
         def falls(index: int) -> bool:
@@ -244,7 +251,7 @@ class OuterRule(LogNodes, ABC):
         )
 
     def _moment_bound(self, integrand: Integrand, frozen: Sequence[int], v: float) -> tuple[float, tuple[float, ...]]:
-        """(log of the right tail's bound at e^v but for the frozen copies, the powers of 1/K); oo where it does not fall."""
+        """(log of the bound of the right tail at e^v without frozen copies, the powers of 1/K); inf where it does not decay."""
         k, rate = float(integrand.k), float(integrand.offset) * float(np.exp(min(v, 700.0)))
         total, powers = k * v - rate, []
         for j, n in enumerate(integrand.copies):
@@ -252,10 +259,10 @@ class OuterRule(LogNodes, ABC):
             powers.append(power)
             total += (n - frozen[j]) * size
             rate += (n - frozen[j]) * power
-        return (total if rate > k + LEAST_FALL else inf), tuple(powers)
+        return (total if rate > k + LEAST_DECAY_RATE else inf), tuple(powers)
 
     def _right_tail(self, integrand: Integrand, high: int, frozen: tuple[int, ...], powers: tuple[float, ...]) -> Any:
-        """sum_{m >= 1} G(v_high + mh): frozen copies fall, of the others M(u) <= (p/(e u))^p E K^-p."""
+        """A bound of the sum over nodes beyond ``high``: frozen copies decrease, the others are M(u) <= (p/(e u))^p E K^-p."""
         step = self.exact_step
         v = high * step
         rate = integrand.offset * v.exp()
@@ -273,14 +280,14 @@ class OuterRule(LogNodes, ABC):
 
 
 def left_end(integrand: Integrand, log_moments: Array, room: float) -> tuple[float, int]:
-    """The rightmost place in log u for the first node, and how many Taylor terms of the product of the M_j come before it.
+    """(largest log u for the first node, number R of Taylor terms below it).
 
-    With R terms about (u rho)^R/R! is left out, rho^R = E K^R/E 1 for one factor, summed over all of them, as long as that is
-    below 1. Without any, the product is below what it is at 0.
+    R terms leave an error of about (u rho)^R/R!, rho^R = E K^R/E 1 for one factor, summed over all factors. Without terms the
+    product is bounded by its value at 0.
 
     Args:
         log_moments: log E_j K^r, a row for every r.
-        room: log of what the integral may be changed by, relative to the product at u = 0.
+        room: log of the error allowed, relative to the product at u = 0.
     """
     rates = [log(float(integrand.offset))] if integrand.offset > 0 else []
 
@@ -293,17 +300,20 @@ def left_end(integrand: Integrand, log_moments: Array, room: float) -> tuple[flo
         return float(min((room - left_out) / (float(integrand.k) + count), -left_out / count))
 
     count = max(range(len(log_moments)), key=end)
-    return end(count) - SPARE, count
+    return end(count) - FIRST_NODE_MARGIN, count
 
 
-def beginning(integrand: Integrand, taylor: Sequence[Sequence[Any]], errors: Sequence[Any], radius: Any) -> Taylor:
-    """e^{-ou} prod M_j(u)^n_j on 0 <= u <= radius, from the coefficients of every M_j, one more than terms are kept."""
+def taylor_at_zero(
+    integrand: Integrand, taylor: Sequence[Sequence[Any]], errors: Sequence[Any], radius: Any
+) -> TaylorModel:
+    """A Taylor model of e^{-ou} prod M_j(u)^n_j on 0 <= u <= radius, from the coefficients of every M_j, the last for the
+    remainder."""
     count = len(taylor[0]) - 1
     if not count:
         top = arb(1)
         for own, error, n in zip(taylor, errors, integrand.copies):
             top *= (abs(own[0]) + error) ** n
-        return Taylor(arb_poly([]), arb(0, top.upper()), radius, 0)
+        return TaylorModel(arb_poly([]), arb(0, top.upper()), radius, 0)
     product = _model([(-integrand.offset) ** r / factorial(r) for r in range(count + 1)], arb(0), radius)
     for own, error, n in zip(taylor, errors, integrand.copies):
         if n:
@@ -311,15 +321,15 @@ def beginning(integrand: Integrand, taylor: Sequence[Sequence[Any]], errors: Seq
     return product
 
 
-def _model(coefficients: Sequence[Any], error: Any, radius: Any) -> Taylor:
-    """E e^{-uK} +- error, K >= 0: off its alternating series by less than the first term left out."""
+def _model(coefficients: Sequence[Any], error: Any, radius: Any) -> TaylorModel:
+    """A Taylor model of E e^{-uK} +- error, K >= 0: the remainder of its alternating series is below the first omitted term."""
     count = len(coefficients) - 1
     rest = arb(0, (abs(coefficients[count]) * radius**count + error).upper())
-    return Taylor(arb_poly(coefficients[:count]), rest, radius, count)
+    return TaylorModel(arb_poly(coefficients[:count]), rest, radius, count)
 
 
 def outer_step(k: float, nats: float) -> float:
-    """About the largest step h for which the outer strip bound 2 cos(d)^-k / (e^{2 pi d/h} - 1) is below e^-nats."""
+    """An estimate of the largest step h for which the outer strip bound 2 cos(d)^-k / (e^{2 pi d/h} - 1) is below e^-nats."""
 
     def gain(h: float) -> float:
         d = outer_strip(k, h)
@@ -329,7 +339,7 @@ def outer_step(k: float, nats: float) -> float:
 
 
 def largest_step(gain: Callable[[float], float], nats: float, least: float) -> float:
-    """The largest step between ``least`` and 10 for which a gain that falls with the step is above ``nats``, to 1 part in 1000."""
+    """The largest step between ``least`` and 10 with gain(step) > nats, for a decreasing gain; by bisection to 1 part in 1000."""
     left, right = least, 10.0
     while right / left > 1.001:
         step = sqrt(left * right)

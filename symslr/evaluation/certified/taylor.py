@@ -1,4 +1,4 @@
-"""Taylor models: a function on [c - r, c + r] as a polynomial in t = a - c and a ball that holds what is left of it."""
+"""Taylor models: a function on [c - r, c + r] as a polynomial in t = a - c plus a ball that holds the remainder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from symslr.evaluation.numbers.elementary import by_squaring
 
 
 @dataclass(frozen=True)
-class Taylor:
+class TaylorModel:
     """f(c + t) is in polynomial(t) + rest for all |t| <= radius.
 
     Attributes:
@@ -31,8 +31,8 @@ class Taylor:
     def _whole(self) -> Any:
         return arb(0, self.radius)
 
-    def like(self, polynomial: Any, rest: Any = 0) -> Taylor:
-        """A model on the same interval; terms beyond ``length`` go to the rest."""
+    def like(self, polynomial: Any, rest: Any = 0) -> TaylorModel:
+        """A model on the same interval; terms beyond ``length`` are added to ``rest``."""
         coefficients = polynomial.coeffs()
         beyond = arb_poly(coefficients[self.length :])
         kept = arb_poly(coefficients[: self.length])
@@ -45,26 +45,26 @@ class Taylor:
 
     @property
     def error(self) -> Any:
-        """Of all values at most this."""
+        """An upper bound of the error of all values."""
         radii = [own.rad() * self.radius**k for k, own in enumerate(self.polynomial.coeffs())]
         return sum(radii, self.rest.rad()).upper()
 
-    def __add__(self, other: Taylor) -> Taylor:
+    def __add__(self, other: TaylorModel) -> TaylorModel:
         return self.like(self.polynomial + other.polynomial, self.rest + other.rest)
 
-    def __mul__(self, other: Taylor) -> Taylor:
+    def __mul__(self, other: TaylorModel) -> TaylorModel:
         rest = self.polynomial(self._whole) * other.rest + self.rest * other.values
         return self.like(self.polynomial * other.polynomial, rest)
 
-    def times(self, number: Any) -> Taylor:
-        """By a ball."""
+    def times(self, number: Any) -> TaylorModel:
+        """The product with a ball."""
         return self.like(self.polynomial * number, self.rest * number)
 
-    def inverse(self) -> Taylor:
-        """1/f = q + (1 - q f)/f for any polynomial q; here the one of the formal series.
+    def inverse(self) -> TaylorModel:
+        """1/f = q + (1 - q f)/f, which holds for any polynomial q; here that of the formal power series of 1/f.
 
         Raises:
-            NotProved: where f is not seen to differ from 0.
+            NotProved: where the enclosure of f contains 0.
         """
         values = self.values
         if values.contains(0):
@@ -74,36 +74,36 @@ class Taylor:
         off = self.like(arb_poly([1])) + (guess * self).times(-1)
         return guess + off.times(1 / values)
 
-    def power(self, n: int) -> Taylor:
+    def power(self, n: int) -> TaylorModel:
         """f^n."""
         if n < 0:
             return self.inverse().power(-n)
         return by_squaring(self, n, self.like(arb_poly([1])))
 
-    def folded(self, period: int) -> Taylor:
-        """g(s) with f(t) = g(t^period), of a function f of which that is known; its other coefficients are zero.
+    def in_power(self, period: int) -> TaylorModel:
+        """The model of g with f(t) = g(t^period), for an f that is known to be of this form.
 
         Raises:
-            ArithmeticError: where the last coefficient, which holds all that is left, is none of those.
+            ArithmeticError: where the degree of the last coefficient, which holds the remainder, is no multiple of the period.
         """
         if (self.length - 1) % period:
             raise ArithmeticError("a model ends between two powers of those that it has")
         kept, radius = arb_poly(self.polynomial.coeffs()[::period]), (self.radius**period).upper()
         return replace(self, polynomial=kept, radius=radius, length=self.length // period + 1)
 
-    def mirrored(self) -> Taylor:
+    def mirrored(self) -> TaylorModel:
         """f(c - t)."""
         return self.like(self.polynomial(arb_poly([0, -1])), self.rest)
 
 
-class Jet(Taylor):
-    """As a Taylor model, with all that is left of the series in the last coefficient: it holds what that is at every t.
+class Jet(TaylorModel):
+    """A Taylor model whose last coefficient is a ball that holds the Lagrange remainder at every t.
 
-    So near c, where that coefficient has a small factor, little is left out however long the interval is.
+    Its error goes like t^(length - 1): small near c, however long the interval is.
     """
 
     def like(self, polynomial: Any, rest: Any = 0) -> Jet:
-        """A model on the same interval; terms beyond ``length`` go to the last coefficient."""
+        """A model on the same interval; terms beyond ``length`` are added to the last coefficient."""
         coefficients = polynomial.coeffs()
         kept, beyond = coefficients[: self.length], arb_poly(coefficients[self.length - 1 :])
         if len(coefficients) > self.length:

@@ -1,4 +1,4 @@
-"""Numbers on the landscape: the risk and its gradient in all seven order parameters, in float64 and fast."""
+"""The landscape: the risk and its gradient in all seven order parameters, its minima and gradient flow, in float64."""
 
 from symslr.evaluation.landscape.flow import Flow as Flow
 from symslr.evaluation.landscape.flow import basin as basin

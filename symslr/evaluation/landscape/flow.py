@@ -2,8 +2,8 @@
 
     dm/dt = -(E_m + 2 E_q m),    dq/dt = -(E_m m^T + m E_m^T + 2 E_q q + 2 q E_q)
 
-with E_m = dE/dm and E_q = dE/dq symmetrised: dk/dt = -(E_m (k*, v*) + 2 E_q (k, v))_k, multiplied by k*, v*, k and v. The
-kernel's own parameters follow -dE/dc beside them.
+with E_m = dE/dm and E_q = dE/dq symmetrised: take dk/dt = -(E_m (k*, v*) + 2 E_q (k, v))_k times k*, v*, k and v. The kernel's own
+parameters c follow dc/dt = -dE/dc.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from symslr.evaluation.landscape.landscape import Landscape
 from symslr.evaluation.landscape.order import OrderParameters, matrices, order_of
 
 RELATIVE, ABSOLUTE = 1e-7, 1e-10
-"""Tolerances of the integrator: the end of a flow moves by less than 1e-6 when they are a hundred times smaller."""
+"""Relative and absolute tolerance of the integrator: the end of a flow moves by less than 1e-6 when both are divided by 100."""
 
 ROUGH = 1e-3, 1e-5
 COARSE = 0.6
 NEAR_REST = 2e-3
-"""The same on a mesh with ``COARSE`` times as many points, where ``NEAR_REST`` is close enough to rest."""
+"""For ``basin`` and ``time_to_risk``: ``ROUGH`` are the two tolerances, the mesh has ``COARSE`` times the usual number of points,
+and a flow counts as at rest where no velocity exceeds ``NEAR_REST``."""
 
 AT_REST = 1e-6
-"""A flow has arrived where no order parameter moves faster than this.
+"""A flow counts as at rest where no order parameter moves faster than this.
 
 Softmax saturates, and its slowest relaxation with it: from keys of norm 6 at L = 10 on spiked-SLR flows arrived at
 t = 2e2 to 7e3 (nu = 2), 9e3 to 2e4 (nu = 16) and 6e5 to 1.4e6 (nu = 32, where the key's norm is still 0.3 per cent off).
 """
 
 LONGEST = 1e7
-"""Time of a flow unless asked otherwise: the longest above is a seventh."""
+"""Default time limit of a flow, seven times the longest time above."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,9 @@ class Flow:
 
     Attributes:
         times: shape (n,).
-        states: order parameters and the kernel's own at each time, shape (n, 7 + parameters).
-        risks: E along the trajectory.
-        arrived: whether it came to rest before the time was over.
+        states: order parameters and the kernel's own parameters at each time, shape (n, 7 + parameters).
+        risks: E at these times, shape (n,).
+        arrived: whether the flow came to rest before the time limit.
     """
 
     times: Array
@@ -71,18 +72,19 @@ def velocity(landscape: Landscape, state: Array) -> Array:
 
 
 def gradient_flow(landscape: Landscape, start: Array, time: float = LONGEST, at: Array | None = None) -> Flow:
-    """The flow from ``start`` until it rests or ``time`` is over.
+    """The flow from ``start`` until it is at rest or ``time`` is over.
 
-    Integrated over coordinates of k and v, as an integrator's errors in m and q would leave q >= m m^T.
+    The integration runs over coordinates of k and v, as in m and q its errors would violate q >= m m^T.
 
     Args:
-        start: shaped like ``landscape.names``.
-        time: the longest time.
-        at: times at which the trajectory is wanted, increasing from 0 to ``time`` at most. Those after its rest are left out;
-            where it rests before all of them that state alone is there. The integrator's own steps without.
+        start: order parameters and the kernel's own, in the order of ``landscape.names``.
+        time: the time limit.
+        at: increasing times in [0, ``time``] at which the trajectory is returned; by default the integrator's own. Times after the
+            flow has come to rest are left out; where all are, the state at rest is returned.
 
     Raises:
-        ValueError: for a start of another shape, or that no vectors have, for times that are none, and where the integrator fails.
+        ValueError: for a start of another shape or with overlaps that no vectors have, for invalid times, and where the integrator
+            fails.
     """
     begin = _checked(landscape, start, time, at)
     vectors = np.append(OrderParameters.of(begin[:7]).vectors, begin[7:])
@@ -91,7 +93,7 @@ def gradient_flow(landscape: Landscape, start: Array, time: float = LONGEST, at:
         return float(np.max(np.abs(velocity(landscape, order_of(point))))) - AT_REST
 
     rest.terminal, rest.direction = True, -1.0  # type: ignore[attr-defined]
-    if rest(0.0, vectors) <= 0:  # nothing would be crossed
+    if rest(0.0, vectors) <= 0:  # at rest from the start: the event would not be triggered
         return Flow(np.zeros(1), begin[None, :], np.array([landscape.risk(begin)]), True)
     found = _followed(landscape, vectors, time, "LSODA", (RELATIVE, ABSOLUTE), events=rest, t_eval=at)
     times, points = (found.t, found.y.T) if len(found.t) else (found.t_events[0], found.y_events[0])
@@ -101,10 +103,10 @@ def gradient_flow(landscape: Landscape, start: Array, time: float = LONGEST, at:
 
 
 def _checked(landscape: Landscape, start: Array, time: float, at: Array | None) -> Array:
-    """The start as an array, beside times that are some.
+    """The start as an array, after a check of it and of the times.
 
     Raises:
-        ValueError: in one line, as ``gradient_flow``.
+        ValueError: as ``gradient_flow``.
     """
     begin = np.asarray(start, dtype=float)
     if begin.shape != (len(landscape.names),):
@@ -119,13 +121,14 @@ def _checked(landscape: Landscape, start: Array, time: float, at: Array | None) 
 
 
 def basin(landscape: Landscape, start: Array, time: float = 3200.0) -> Array:
-    """Where the flow over the coordinates of k and v (see ``Landscape.in_vectors``) comes close to rest: the basin of ``start``.
+    """The point near which the gradient flow from ``start`` comes to rest, in coordinates of k and v (see
+    ``Landscape.in_vectors``).
 
-    Coarse on purpose, on a mesh that is right to 1e-5 and in steps right to 1e-3: a minimiser polishes what it finds.
+    Coarse: the mesh is right to 1e-5 and the steps to 1e-3. A minimiser is meant to refine the result.
 
     Args:
-        start: coordinates of k and v, then the kernel's own parameters; the result is shaped like it.
-        time: the longest time.
+        start: coordinates of k and v, then the kernel's own parameters; the result has the same shape.
+        time: the time limit.
 
     Raises:
         ValueError: where the integrator fails.
@@ -141,7 +144,7 @@ def basin(landscape: Landscape, start: Array, time: float = 3200.0) -> Array:
 
 
 def time_to_risk(landscape: Landscape, start: Array, level: float, time: float = 1e3) -> float:
-    """The time at which the flow from ``start`` brings the risk down to ``level``, to 1e-2; infinite if not by ``time``.
+    """The time at which the risk along the flow from ``start`` reaches ``level``, to 1e-2; infinite where that is after ``time``.
 
     Args:
         start: coordinates of k and v, then the kernel's own parameters.

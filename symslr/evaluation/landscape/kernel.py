@@ -20,10 +20,10 @@ from symslr.model.symbols import x
 Array = NDArray[np.float64]
 
 ORDER = 4
-"""Derivatives of a kernel that a second-order moment and its slope in the squared scale need."""
+"""Highest derivative of a kernel: two for a second moment, two more for its derivative in the squared scale."""
 
-HIGHEST = 230.0
-"""log of the largest kernel: its cube is a float64, and so is the square of a Laplace variable 575 below it."""
+LARGEST_LOG_KERNEL = 230.0
+"""Largest log of a kernel value: its cube, e^690, is within float64, and so is the square of a Laplace variable e^-345."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,13 @@ class Kernel:
     """kappa and its derivatives in the kernel's own parameters, in the order of their names.
 
     Attributes:
-        values: kappa and dkappa/dc for each parameter c, of (scores, parameters).
-        taylor: the same, each with its Taylor coefficients 0 to ``ORDER`` in the score.
+        attention: the attention.
+        parameters: the free parameters c of the kernel.
+        values: function of (scores, *parameters): kappa, and dkappa/dc for each parameter c.
+        taylor: the same for a smooth kernel, each with its Taylor coefficients 0 to ``ORDER`` in the score.
         mirrored: ``taylor`` written in exp(-x), finite where exp(x) overflows.
-        sharpness: mesh points in the scores, as a multiple of what exp needs.
+        offset: of the normaliser.
+        sharpness: density of mesh points in the scores, relative to that for exp.
     """
 
     attention: Attention
@@ -47,7 +50,8 @@ class Kernel:
 
     @classmethod
     def of(cls, attention: Attention, values: Mapping[str, object]) -> Kernel:
-        """Parameters without ``bounds`` and the offset take their numbers from ``values``; the others stay free.
+        """The kernel of an attention: parameters without ``bounds``, and the offset, take numbers from ``values``, others stay
+        free.
 
         Raises:
             ValueError: for a missing value.
@@ -72,12 +76,12 @@ class Kernel:
 
     @property
     def is_smooth(self) -> bool:
-        """Whether ``jets`` are there."""
+        """Whether the kernel has no breakpoints, so that ``jets`` can be used."""
         return _smooth(self.attention.kernel)
 
     @property
     def is_polynomial(self) -> bool:
-        """Whether sigma is a polynomial of its score: any mesh that integrates N(0, 1) will do."""
+        """Whether sigma is a polynomial of its score: a mesh that integrates N(0, 1) then suffices."""
         return not self.is_normalised and bool(self.attention.kernel.is_polynomial(x))
 
     def at(self, scores: Array, own: Array) -> Array:
@@ -94,9 +98,10 @@ class Kernel:
         return found.reshape(-1, ORDER + 1, *scores.shape)
 
     def size(self, kappa: Array) -> float:
-        """By what kernels are divided so that their cubes do not overflow; sigma does not see it if the offset is too."""
+        """The number by which kernel and offset are divided so that cubes do not overflow; sigma does not change. 1 where
+        unneeded."""
         top = float(np.max(kappa))
-        return float(np.exp(max(0.0, np.log(top) - HIGHEST))) if self.is_normalised and top > 0 else 1.0
+        return float(np.exp(max(0.0, np.log(top) - LARGEST_LOG_KERNEL))) if self.is_normalised and top > 0 else 1.0
 
 
 def _smooth(kernel: Expr) -> bool:

@@ -41,7 +41,9 @@ NAMED = tuple(Symbol(name, real=True) for name in MOMENTS)
 
 @cache
 def compiled_risk(*, shifted: bool) -> Any:
-    """(order parameters, moments, Delta, s) -> E, the size of its terms, its slopes in the seven at fixed moments and in them."""
+    """(order parameters, moments, Delta, s) -> E, the sum of the absolute values of its terms, dE/d(order parameter) at fixed
+    moments, dE/d(moment).
+    """
     risk = polynomial(shifted=shifted)
     slopes = [risk.diff(symbol) for symbol in (*ORDER_PARAMETERS, *NAMED)]
     size = sum((Abs(term) for term in Add.make_args(expand(risk))), S.Zero)
@@ -53,11 +55,11 @@ def compiled_risk(*, shifted: bool) -> Any:
 def polynomial(*, shifted: bool) -> Expr:
     """E as a polynomial in overlaps, moments, Delta and s, compiled from the end of its derivation.
 
-    ``landscape_chain`` ends in expectations of sigma beside chi and, elsewhere than with a shifted Gaussian, z. Each is written in
-    ``MOMENTS`` by Stein's lemma, which takes every 1/s and 1/q_kk away.
+    ``landscape_chain`` ends in expectations of products of sigma, chi and, unless the weight is a shift, z. Each is expressed in
+    ``MOMENTS`` by Stein's lemma, which removes every factor 1/s and 1/q_kk.
 
     Args:
-        shifted: the weight shifts the relevant token's Gaussian, and moments are taken about that shift.
+        shifted: whether the weight is a shift of the relevant token's Gaussian; moments are then taken about that shift.
     """
     derived = landscape_chain(SpikedSLR() if shifted else MaxSLR(), softmax).result
     nodes = derived.atoms(SequenceExpectation)
@@ -69,11 +71,11 @@ def polynomial(*, shifted: bool) -> Expr:
 
 
 OTHER = Symbol("E_X", real=True)
-"""E sum_l sigma_l x_l, which the derived risk has twice with opposite signs."""
+"""E sum_l sigma_l x_l, which cancels in the derived risk."""
 
 
 def _about_the_shift(sigma: Activation) -> dict[Expr, Expr]:
-    """Means of chi = x + b for the relevant token, with x_l = rho_l and scores sqrt(q_kk) chi_l."""
+    """The expectations of the derived risk in terms of ``NAMED``: chi = x + b for the relevant token, scores sqrt(q_kk) chi_l."""
     h, n, d1, e1, d2, e2, p = NAMED
     root, b = sqrt(q_kk), SHIFT * m_kk / sqrt(q_kk)
     total = Sum(sigma.at(l) * chi[l], (l, 1, L))
@@ -90,7 +92,7 @@ def _about_the_shift(sigma: Activation) -> dict[Expr, Expr]:
 
 
 def _beside_the_weight(sigma: ScoredActivation) -> dict[Expr, Expr]:
-    """Means of chi, on which the weight depends, and of z = rho."""
+    """The expectations of the derived risk in terms of ``NAMED``: the weight depends on chi, and z = rho is independent noise."""
     h, n, d1, e1, d2, e2, p = NAMED
     squared = q_kk - m_kk**2
     in_key, in_noise = (Sum(family[l] * sigma.at(l), (l, 1, L)) for family in (chi, z))
@@ -106,25 +108,25 @@ def _beside_the_weight(sigma: ScoredActivation) -> dict[Expr, Expr]:
 
 
 HESSIAN_STEP = 1e-4
-"""Of central differences of the gradient: leaves 1e-8 of the third derivatives, and of rounding 1e-12 over it."""
+"""Step of central differences of the gradient: the error is 1e-8 times third derivatives, and rounding of 1e-12/1e-4 = 1e-8."""
 
 STEEPEST = 65.0
-"""Slope of a selecting weight's logarithm, nu of max-SLR: one risk takes about 0.3 s there."""
+"""Largest slope of the logarithm of a selecting weight (nu of max-SLR): one risk takes about 0.3 s there."""
 
 
 FINER = (1.0, 1.2, 1.35, 1.5)
-"""Meshes by which a result is confirmed: of two that converge slowly, as x^4 makes them, one in sixteen agreed by chance."""
+"""Refinements of the mesh that are compared: of two alone that converge slowly, as for x^4, one in sixteen agreed by chance."""
 
 WIDER = 4.0
-"""What they disagree by, as a multiple, is the error: one in 800 was outside for kernels with a zero or a kink."""
+"""The error is this factor times the range of the results: one in 800 was outside for kernels with a zero or a kink."""
 
 ROUNDING = 1e-14
-"""Of a sum of terms, in units of their sizes: fifteen digits are printed."""
+"""Rounding error of a sum, relative to the sum of the absolute values of its terms."""
 
 
 @dataclass(frozen=True)
 class Confirmed:
-    """A risk and its gradient with their errors, estimated."""
+    """A risk and its gradient with estimated errors; arrays in the order of ``Landscape.names``."""
 
     risk: float
     error: float
@@ -136,15 +138,15 @@ class Confirmed:
 class Landscape:
     """E(m, q), the population risk of an attention in the order parameters of its key and value.
 
-    Right to 1e-9 and better where the kernel is smooth; a kernel with a kink, such as exp(-|x|), or with a zero, such as x^4, has
-    four digits or five. ``confirmed`` shows it by finer meshes.
+    Accurate to 1e-9 or better for a smooth kernel, to four or five digits for one with a kink, such as exp(-|x|), or a zero, such
+    as x^4. ``confirmed`` estimates the error by finer meshes.
 
     Attributes:
-        kernel: of the attention, with the free parameters it is minimised over (the shift c of erf).
+        kernel: of the attention, with the free parameters over which it is minimised (the shift c of erf).
         lengths: (length, probability) pairs.
         noise: Delta.
-        weight: s where it is exp(s chi_eps - s^2/2), its logarithm elsewhere.
-        refined: mesh points beyond the usual number, as a factor.
+        weight: s where the weight is exp(s chi_eps - s^2/2), else its logarithm.
+        refined: number of mesh points relative to the usual one.
     """
 
     kernel: Kernel
@@ -175,7 +177,7 @@ class Landscape:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The seven order parameters and the kernel's own: the order of every gradient."""
+        """Names of the seven order parameters and the kernel's own: the order of every gradient."""
         return (*NAMES, *(symbol.name for symbol in self.kernel.parameters))
 
     def risk(self, at: Array) -> float:
@@ -192,7 +194,7 @@ class Landscape:
         return risk, gradient
 
     def confirmed(self, at: Array) -> Confirmed:
-        """The same of the finest of several meshes, with errors from how far these disagree.
+        """Risk and gradient on the finest of several meshes, with errors from the differences between these.
 
         Raises:
             ValueError: where a result is not finite.
@@ -235,15 +237,15 @@ class Landscape:
         return _differences(lambda point: self.risk_and_gradient(point)[1], at, HESSIAN_STEP * np.maximum(1.0, abs(at)))
 
     def in_vectors(self, point: Array) -> tuple[float, Array]:
-        """Risk and gradient at the coordinates of k, those of v and the kernel's own parameters, one after the other.
+        """Risk and gradient as functions of the coordinates of k, of v, and the kernel's own parameters, in one array.
 
-        There q >= m m^T holds by itself and the manifold R = 0 is an ordinary point.
+        In these coordinates q >= m m^T always holds, and the manifold R = q - m m^T = 0 is not singular.
         """
         risk, gradient = self.risk_and_gradient(order_of(point))
         return risk, in_coordinates(gradient, point)
 
     def hessian_in_vectors(self, point: Array, step: float = HESSIAN_STEP) -> Array:
-        """Second derivatives of the same, in the same way."""
+        """Second derivatives in these coordinates, by central differences of the gradient, symmetrised."""
         return _differences(lambda at: self.in_vectors(at)[1], point, np.full(len(point), step))
 
     def refine(self, factor: float) -> Landscape:
@@ -252,7 +254,7 @@ class Landscape:
 
 
 LONGEST = 10**6
-"""Tokens further out than a mesh reaches have the probability 4e-17 each."""
+"""Longest sequence: a token lies outside a mesh with probability 4e-17."""
 
 
 def _differences(gradient: Callable[[Array], Array], at: Array, steps: Array) -> Array:

@@ -12,67 +12,69 @@ from symslr.evaluation.landscape.kernel import Array
 REACH = 8.4
 """Standard deviations beyond which a normal has mass 4e-17."""
 
-LOOK = 0.35
-"""Step, in standard deviations, of the grid on which the size of an integrand is looked at."""
+PROBE_STEP = 0.35
+"""Step, in standard deviations, of the grid on which the size of an integrand is determined."""
 
-FARTHEST = 53.0
-"""Standard deviations out to which the size of an integrand is looked at: the root of a weight, exp(-53^2/4) = 1e-305, underflows
-there.
-"""
+PROBE_RANGE = 53.0
+"""Largest range of that grid, in standard deviations: the root of a weight, exp(-53^2/4) = 1e-305, underflows there."""
 
-LEAST = -745.0
-"""log of the least number of float64: what is smaller, density included, counts for nothing."""
+LEAST_LOG = -745.0
+"""log of the smallest positive float64: an integrand below it, density included, counts as 0."""
 
-OVERFLOW = 1e6
-"""Size that stands for the logarithm of infinity, above all others."""
+LOG_INFINITY = 1e6
+"""Replaces the logarithm of infinity."""
 
-MOST = 20_000
-"""Nodes on one side of a mesh."""
+MOST_NODES = 20_000
+"""Most nodes on one side of a mesh."""
 
 LOG_STEP = 0.36
-"""Step in log u and, times the scale of the scores, in the scores: exp(-pi^2/0.36) = 1e-12 by the strip |Im| < pi/2."""
+"""Step in log u, and in the scores: the error is exp(-pi^2/0.36) = 1e-12, by analyticity in the strip |Im| < pi/2."""
 
-GENTLE = LOG_STEP / 0.5
-"""Scale of the scores below which no wider step is taken."""
+LEAST_SCALE = LOG_STEP / 0.5
+"""Scales of the scores below this use the step for this scale, 0.5 standard deviations."""
 
-LEFT = 27.0
-"""The integrand falls as e^v where u = e^v is small: e^-27 = 2e-12."""
+LEFT_NATS = 27.0
+"""Lower end of log u, in nats below -log(largest kernel): the integrand falls like u = e^v there, and e^-27 = 2e-12."""
 
-FURTHER = 8.0
-"""By how much a mesh reaches further for each time it is finer: what is cut off shows, too, in what a finer mesh moves."""
+NATS_PER_REFINEMENT = 8.0
+"""A mesh that is finer by the factor 1 + f extends f times this number of nats further, so that the error of the cut-off shows too
+when meshes are compared."""
 
-FEW = 10
-"""(0.2/(pi/2))^20 10! is 5e-12: the error at the largest scale at which so few nodes are used."""
+HERMITE_NODES = 10
+"""Gauss-Hermite nodes at small scales of the scores: the error is (0.2/(pi/2))^20 10! = 5e-12 at the largest of these, 0.2."""
 
-RIGHT = 4.5
-"""exp(-e^4.5) is 1e-39."""
+RIGHT_LOG = 4.5
+"""Upper end of log u above -log(smallest kernel): exp(-e^4.5) = 1e-39."""
 
 
 Window = tuple[float, float]
-USUAL: Window = (-REACH, REACH)
-"""Of functions that are bounded."""
+BOUNDED_WINDOW: Window = (-REACH, REACH)
+"""The window for bounded functions, in standard deviations."""
 
 
 def windows(log_sizes: Callable[..., list[Array]], axes: int) -> list[Window]:
-    """Where functions of independent N(0, 1) have their mean squares, on each of ``axes``: ``USUAL`` and more.
+    """The window on each of ``axes`` that holds the mean squares of functions of independent N(0, 1), at least ``BOUNDED_WINDOW``.
 
-    A function that grows, such as exp(2 x)^2, has them far from where N(0, 1) has its mass.
+    The mean square of a function that grows, such as exp(2 x), comes from far outside the bulk of N(0, 1).
 
     Args:
-        log_sizes: logarithms of the functions' sizes on a grid, from one array per axis that are broadcast.
+        log_sizes: from one array per axis (broadcast) to the logarithms of the functions that are averaged.
 
     Raises:
-        ValueError: where the functions grow as fast as N(0, 1) falls, or out of float64 before it has fallen.
+        ValueError: where the functions grow as fast as N(0, 1) falls, or overflow before it has fallen.
     """
-    for end in (2 * REACH, 4 * REACH, FARTHEST):
-        line, grid, rare = _looked_at(end, axes)
+    for end in (2 * REACH, 4 * REACH, PROBE_RANGE):
+        line, grid, rare = _probe_grid(end, axes)
         near = np.zeros([len(line)] * axes, dtype=bool)
         for log_size in log_sizes(*grid):
             log = np.nan_to_num(log_size, nan=np.inf, posinf=np.inf, neginf=-np.inf) - rare
-            near |= log > max(min(float(log.max()), OVERFLOW) - REACH**2 / 2, LEAST)
+            near |= log > max(min(float(log.max()), LOG_INFINITY) - REACH**2 / 2, LEAST_LOG)
         seen = [line[np.any(near, axis=tuple(other for other in range(axes) if other != own))] for own in range(axes)]
         if all(-end < one.min(initial=0.0) and one.max(initial=0.0) < end for one in seen):
-            return [(one.min(initial=LOOK - REACH) - LOOK, one.max(initial=REACH - LOOK) + LOOK) for one in seen]
+            return [
+                (one.min(initial=PROBE_STEP - REACH) - PROBE_STEP, one.max(initial=REACH - PROBE_STEP) + PROBE_STEP)
+                for one in seen
+            ]
     raise ValueError(
         "landscape: found a kernel that leaves float64, or grows as fast as N(0, 1) falls, where tokens still matter; "
         "expected a smaller m_kk, q_kk or nu"
@@ -80,26 +82,32 @@ def windows(log_sizes: Callable[..., list[Array]], axes: int) -> list[Window]:
 
 
 @cache
-def _looked_at(end: float, axes: int) -> tuple[Array, tuple[Array, ...], Array]:
-    """A grid of independent N(0, 1) out to ``end``: one axis, all of them for broadcasting, and minus the log density."""
-    line = np.arange(-end, end + LOOK, LOOK)
+def _probe_grid(end: float, axes: int) -> tuple[Array, tuple[Array, ...], Array]:
+    """A grid out to ``end``: one axis, all axes for broadcasting, and minus the log density of independent N(0, 1)."""
+    line = np.arange(-end, end + PROBE_STEP, PROBE_STEP)
     grid = np.meshgrid(*[line] * axes, indexing="ij", sparse=True)
     return line, grid, np.add.reduce(np.broadcast_arrays(*(axis**2 / 2 for axis in grid)))
 
 
-def normal_nodes(scale: float, refined: float = 1.0, wider: float = 1.0, window: Window = USUAL) -> tuple[Array, Array]:
-    """Nodes x and the roots of N(0, 1)'s weights, for a function of scale * x that varies on the scale of exp(-e^y).
+def normal_nodes(
+    scale: float, refined: float = 1.0, step_factor: float = 1.0, window: Window = BOUNDED_WINDOW
+) -> tuple[Array, Array]:
+    """Trapezoid nodes x and square roots of the weights of N(0, 1), for a function of y = scale * x that varies like exp(-e^y).
 
-    Roots, as a weight underflows at 38 deviations where the square of a kernel may be largest.
+    Square roots, as a weight underflows at 38 deviations, where the square of a kernel may be largest.
 
-    ``wider`` multiplies the step where what it leaves out oscillates in a variable that is summed over afterwards.
+    Args:
+        scale: of the scores.
+        refined: number of nodes relative to the usual one.
+        step_factor: multiplies the step, where its error oscillates in a variable that is summed over afterwards.
+        window: range of x.
 
     Raises:
-        ValueError: where that takes too many nodes.
+        ValueError: for more than ``MOST_NODES`` nodes on one side.
     """
-    step = wider * LOG_STEP / max(scale, GENTLE) / refined
+    step = step_factor * LOG_STEP / max(scale, LEAST_SCALE) / refined
     low, high = window
-    if not step * MOST > max(-low, high):
+    if not step * MOST_NODES > max(-low, high):
         raise ValueError(
             f"landscape: found scores that vary by {scale:.3g} per key; expected a smaller m_kk, q_kk or nu"
         )
@@ -109,32 +117,33 @@ def normal_nodes(scale: float, refined: float = 1.0, wider: float = 1.0, window:
 
 
 @cache
-def few_normal_nodes(count: int) -> tuple[Array, Array]:
-    """Gauss-Hermite nodes and the roots of their weights, for a function that is nearly a polynomial of low degree."""
+def gauss_hermite_nodes(count: int) -> tuple[Array, Array]:
+    """Gauss-Hermite nodes and square roots of their weights, for a function close to a polynomial of low degree."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(count)
     return nodes, np.sqrt(weights / weights.sum())
 
 
-def laplace_nodes(low: float, high: float, refined: float = 1.0, wider: float = 1.0) -> tuple[Array, Array]:
-    """Nodes u and weights of du for kernels between e^low and e^high where it matters: u in (e^(-high), e^(-low)).
+def laplace_nodes(low: float, high: float, refined: float = 1.0, step_factor: float = 1.0) -> tuple[Array, Array]:
+    """Nodes u and weights du of a trapezoid rule in log u, for kernel values between e^low and e^high.
 
-    ``wider`` multiplies the step where the integrand is known to vary slowly.
+    ``step_factor`` multiplies the step where the integrand is known to vary slowly.
     """
-    step = wider * LOG_STEP / refined
-    v = np.arange(-high - LEFT - FURTHER * (refined - 1), -low + RIGHT + step, step)
+    step = step_factor * LOG_STEP / refined
+    v = np.arange(-high - LEFT_NATS - NATS_PER_REFINEMENT * (refined - 1), -low + RIGHT_LOG + step, step)
     u = np.exp(v)
     return u, step * u
 
 
 def kernel_range(kappa: Array, mass: Array, tokens: int, offset: float) -> tuple[float, float]:
-    """log of the sizes between which the normaliser matters: E[min(1, u S)] and P(S < 1/u) are below 1e-12 outside.
+    """(log low, log high) of the normaliser S: E[min(1, u S)] and P(S < 1/u) are below 1e-12 for u outside (1/high, 1/low).
 
     Args:
-        kappa, mass: values of the kernel over one token and their probabilities, any shape.
-        tokens: how many iid ones the normaliser has at least.
+        kappa, mass: values of the kernel at one token and their probabilities, any shape.
+        tokens: least number of iid tokens in the normaliser.
+        offset: of the normaliser.
 
     Raises:
-        ValueError: where float64 does not hold these sizes.
+        ValueError: where the kernel is 0 or infinite in float64.
     """
     flat, weights = kappa.ravel(), mass.ravel()
     order = np.argsort(flat)

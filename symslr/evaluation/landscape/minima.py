@@ -1,4 +1,6 @@
-"""Local minima over all seven order parameters: the well matched one, and the one with k along v* and v along k*."""
+"""Local minima over all seven order parameters: the matched one (k along k*, v along v*) and the mismatched one (k along v*, v
+along k*).
+"""
 
 from __future__ import annotations
 
@@ -15,19 +17,19 @@ from symslr.evaluation.landscape.landscape import Confirmed, Landscape
 from symslr.evaluation.landscape.order import COORDINATES, QUADRATIC, OrderParameters, in_coordinates, order_of
 
 STATIONARY = 1e-6
-"""Largest gradient at a point that is called a minimum."""
+"""Largest derivative at a point that counts as stationary."""
 
 CURVED = 1e-6
-"""Least eigenvalue of the Hessian of a strict minimum: finite differences leave 1e-7."""
+"""Smallest eigenvalue of the Hessian of a strict minimum; finite differences have an error of 1e-7."""
 
 SCALES = (0.3, 1.0, 2.5)
-"""Of the starts from which a minimum is looked for: see ``matched_start``."""
+"""Scales of the starts of a search: see ``matched_start``."""
 
 FARTHEST = 30.0
 TOO_FAR = 1e6
-"""Coordinates of k and v beyond ``FARTHEST`` are not looked at; ``TOO_FAR`` stands for a risk that is no number."""
+"""Coordinates of k and v are searched within +-``FARTHEST``; ``TOO_FAR`` replaces a risk that has no value."""
 COARSE = 0.75
-"""Mesh on which a minimum is looked for: its gradient is right to 1e-7."""
+"""Refinement of the mesh of a search, relative to the usual mesh: its gradient is right to 1e-7."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,10 @@ class LocalMinimum:
     """A stationary point over k, v and the kernel's own parameters.
 
     Attributes:
-        point: coordinates of k and v along k*, v* and two directions outside, then the kernel's own parameters.
+        point: coordinates of k and v along k*, v* and two orthogonal directions, then the kernel's own parameters.
         risk: E there.
         gradient: largest absolute derivative.
-        hessian: second derivatives over all coordinates: the seven order parameters and, where R = q - m m^T vanishes, one
-            direction more.
+        hessian: second derivatives in all these coordinates.
     """
 
     point: Array
@@ -53,15 +54,13 @@ class LocalMinimum:
         return np.asarray(np.linalg.eigvalsh(self.hessian), dtype=float)
 
     def order_errors(self, found: Confirmed) -> Array:
-        """How far the order parameters and the kernel's own may be from those of the minimum.
+        """Errors of the order parameters and of the kernel's own parameters at the minimum. Assumes a strict minimum.
 
-        With J their derivatives by the coordinates, g the gradient ``found`` here and e = |g| + its error, that is |J H^-1| e,
-        and of the quadratic ones what a move by |H^-1| e adds to second order.
+        With J their derivatives in the coordinates, H the Hessian, and e = |gradient| + its error as ``found`` has them: |J H^-1|
+        e; for the quadratic order parameters also the second-order term of a displacement |H^-1| e.
 
         Returns:
             One error for each name of the landscape.
-
-        Assumes a strict minimum.
         """
         by_point = np.array([in_coordinates(one, self.point) for one in np.eye(len(found.gradient))])
         slopes = np.abs(in_coordinates(found.gradient, self.point))
@@ -78,7 +77,7 @@ class LocalMinimum:
 
     @property
     def is_minimum(self) -> bool:
-        """Stationary, with every curvature positive: strict in all directions."""
+        """Whether this is a strict minimum: stationary, with a positive definite Hessian."""
         return bool(self.gradient < STATIONARY and self.eigenvalues[0] > CURVED)
 
     @property
@@ -87,9 +86,9 @@ class LocalMinimum:
 
 
 def kind_of(order: OrderParameters) -> str:
-    """ "matched" where k leans on k* and v on v*, "mismatched" where k leans on v* and v on k*, else "neither".
+    """ "matched" where |m_kk| m_vv > |m_kv m_vk|, "mismatched" where it is smaller, "neither" where both are below 1e-3.
 
-    v against v* is no match, whatever k does: at L = 10^6 and nu = 20 a strict minimum has m_kk > m_kv and m_vv < 0.
+    m_vv < 0 is no match, whatever m_kk is: at L = 10^6 and nu = 20 a strict minimum has m_kk > m_kv and m_vv < 0.
     """
     matched, crossed = abs(order.m_kk) * order.m_vv, abs(order.m_kv * order.m_vk)
     if max(matched, crossed) < 1e-3:
@@ -108,10 +107,10 @@ def mismatched_start(landscape: Landscape, scale: float) -> Array:
 
 
 def _best_value(landscape: Landscape, k: Array, direction: Array) -> Array:
-    """The risk is quadratic in v, so three values along a line give the best one.
+    """The point with this k and the best multiple of ``direction`` for v: the risk is quadratic in v, so three values suffice.
 
     Raises:
-        ValueError: where the outputs are so large or so small that the risk beside them has no digits.
+        ValueError: where rounding hides the curvature of the risk in v.
     """
     own = landscape.kernel.bounds.mean(axis=1)
 
@@ -129,10 +128,10 @@ def _best_value(landscape: Landscape, k: Array, direction: Array) -> Array:
 
 
 def descend(landscape: Landscape, start: Array) -> LocalMinimum:
-    """The minimum that L-BFGS finds from ``start`` on a coarse mesh, polished by Newton steps, with the Hessian there.
+    """A local minimum by L-BFGS from ``start`` on a coarse mesh, then Newton steps on the usual one, with the Hessian there.
 
-    The coordinates stay within +-``FARTHEST`` and the kernel's own parameters within their bounds: where the risk falls
-    towards infinity the point returned lies at the wall, and is no minimum.
+    The coordinates stay within +-``FARTHEST`` and the kernel's own parameters within their bounds. Where the risk falls towards
+    infinity the point returned lies on that boundary and is no minimum.
 
     Raises:
         ValueError: where the risk is not finite on the way.
@@ -144,7 +143,7 @@ def descend(landscape: Landscape, start: Array) -> LocalMinimum:
     def loss(point: Array) -> tuple[float, Array]:
         try:
             return coarse.in_vectors(point)
-        except ValueError:  # a step so long that the kernel overflows: the line search shortens it
+        except ValueError:  # the kernel overflows after a long step, which the line search then shortens
             return TOO_FAR, np.zeros_like(point)
 
     found: Any = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
@@ -164,9 +163,9 @@ def descend(landscape: Landscape, start: Array) -> LocalMinimum:
 
 
 def both_minima(landscape: Landscape, near: tuple[Array, Array] | None = None) -> tuple[LocalMinimum, LocalMinimum]:
-    """The well matched and the mismatched minimum: the best from starts of three scales, or from those ``near``.
+    """The matched and the mismatched minimum: the best from starts of three scales, or from the two points ``near``.
 
-    Whether either is a minimum its Hessian says; where a start leaves its kind, its ``kind`` says so.
+    ``is_minimum`` tells whether each is a minimum, and ``kind`` whether it is of the kind that was searched.
     """
     if near is not None:
         return descend(landscape, near[0]), descend(landscape, near[1])

@@ -1,12 +1,12 @@
-"""Seven moments of an attention's scores, and their slopes by the reverse of the sums that make them.
+"""Seven moments of an attention, and their derivatives by reverse-mode differentiation written out by hand.
 
-A token has c = m chi + s rho for a score; P = sum_l sigma_l chi_l, Q = sum_l sigma_l rho_l, and under Stein's lemma
+The score of a token is m chi + s rho. With P = sum_l sigma_l chi_l and Q = sum_l sigma_l rho_l, by Stein's lemma the moments
 
     h = E sigma_eps,  n = E sum_l sigma_l^2,  p = E P^2,
     d1 = (E[rho_eps Q] - h)/s^2,  e1 = E[rho_eps P]/s,  d2 = (E Q^2 - n)/s^2,  e2 = E[P Q]/s
 
-need no division. With 1/N^k = int u^(k-1)/Gamma(k) e^(-u N) du each is a sum over the Laplace nodes of products of tables
-of one token: S for the relevant one, N for another,
+can be computed without division by s. With 1/N^k = int u^(k-1)/Gamma(k) e^(-u N) du each is a sum over Laplace nodes of products of
+one-token tables: S for the relevant token, N for another,
 
     S_aj^p = sum_chi relevant chi^p G(a, j),   N_aj^p = sum_chi other chi^p G(a, j),   phi = N_00.
 
@@ -24,35 +24,49 @@ from typing import final
 import numpy as np
 
 from symslr.evaluation.landscape.kernel import ORDER, Array, Kernel
-from symslr.evaluation.landscape.mesh import FEW, GENTLE, USUAL, Window, few_normal_nodes, normal_nodes
+from symslr.evaluation.landscape.mesh import (
+    BOUNDED_WINDOW,
+    HERMITE_NODES,
+    LEAST_SCALE,
+    Window,
+    gauss_hermite_nodes,
+    normal_nodes,
+)
 
-SMALL = 0.2
-"""Scale, in lengths on which a kernel varies, below which it is differentiated instead of the Gaussian: s^-4 costs 3 digits
-above, 16 near zero."""
+LARGEST_TAYLOR_SCALE = 0.2
+"""Scale s, in units of the length on which a kernel varies, below which derivatives of the kernel are used instead of derivatives
+of the
+Gaussian: these have a factor s^-4, which costs 3 digits at this scale and 16 near s = 0."""
 
-AVERAGED = 1.4
-"""What a sum over rho leaves out oscillates in log t, over which it is averaged: 3e-10 at this factor, 1e-5 at 2."""
+AVERAGED_FACTOR = 1.4
+"""Factor on the step of the sum over rho: its error oscillates in log t and averages out over t, to 3e-10 at this factor and 1e-5
+at 2."""
 
-KINKED = 1e-4
-"""Least scale of a kernel that cannot be differentiated: what is lost to s^-2 is 1e-8, what the risk moves by as much."""
+LEAST_KINK_SCALE = 1e-4
+"""Least scale s for a kernel that is not smooth: the factor s^-2 then costs 1e-8, and so does the change of the risk."""
 
 
 @final
 class Smoothed:
-    """What is left of a token when the Gaussian that its score alone sees is integrated out.
+    """One token with the part rho of its score integrated out.
 
         G(a, j) = E_rho[ (d/dy)^j kappa(y)^a e^(-t kappa(y)) ],   y = c + s rho,  rho ~ N(0, 1),
 
-    for a <= 2 and j <= ``ORDER``, at centres c and Laplace nodes t, and its derivatives in the kernel's own parameters. Stein's
-    lemma turns each rho that multiplies F(c + s rho) into s d/dy, and dG(a, j)/dc = G(a, j + 1), dG(a, j)/d(s^2) = G(a, j + 2)/2:
-    no moment divides by s, and s = 0 is an ordinary point.
+    for a <= 2 and j <= ``ORDER``, at centres c and Laplace nodes t, and its derivatives in the kernel's own parameters. By Stein's
+    lemma each factor rho of F(c + s rho) becomes s d/dy, and dG(a, j)/dc = G(a, j + 1), dG(a, j)/d(s^2) = G(a, j + 2)/2: no moment
+    divides by s, and s = 0 is not singular.
 
     Args:
-        roots: of what each centre counts, so that no weight underflows beside the square of a kernel; G holds the weight.
+        own: the kernel's own parameters.
+        centres: c, shape (centres,).
+        roots: square roots of the weights of the centres: a weight might underflow next to the square of a kernel. G includes them.
+        squared_scale: s^2.
+        refined: number of mesh points relative to the usual one.
+        window: range of rho.
 
     Attributes:
-        kappa: at every centre and node, shape (centres, nodes), divided by ``size``.
-        mass: weights of the same.
+        kappa: kernel divided by ``size``, at every centre and node of rho, shape (centres, nodes).
+        mass: weights of the same shape.
         size: see ``Kernel.size``.
     """
 
@@ -64,21 +78,23 @@ class Smoothed:
         roots: Array,
         squared_scale: float,
         refined: float,
-        window: Window = USUAL,
+        window: Window = BOUNDED_WINDOW,
     ) -> None:
         self.kernel = kernel
         self.scale = float(np.sqrt(max(squared_scale, 0.0)))
-        rho, along = few_normal_nodes(round(FEW * refined))
+        rho, along = gauss_hermite_nodes(round(HERMITE_NODES * refined))
         scores = centres[:, None] + self.scale * rho
         # Taylor coefficients in the score of kappa and its derivatives in the parameters, or their values alone
-        is_short = kernel.is_smooth and self.scale * kernel.sharpness < SMALL
+        is_short = kernel.is_smooth and self.scale * kernel.sharpness < LARGEST_TAYLOR_SCALE
         jets = kernel.jets(scores, own) if is_short else kernel.at(scores, own)[:, None]
-        self.differentiates = is_short and _change(jets[0], self.scale, kernel.is_normalised) < SMALL
+        self.differentiates = (
+            is_short and _relative_scale(jets[0], self.scale, kernel.is_normalised) < LARGEST_TAYLOR_SCALE
+        )
         if not self.differentiates:
-            self.scale = max(self.scale, KINKED)
-            # of a kernel without a length, such as x^2, short keys take no wider steps than long ones
-            varies = 0.0 if kernel.is_polynomial else max(self.scale, GENTLE) * kernel.sharpness
-            rho, along = normal_nodes(varies, refined, AVERAGED if kernel.is_normalised else 1.0, window)
+            self.scale = max(self.scale, LEAST_KINK_SCALE)
+            # a kernel without a length scale, such as x^2: the step does not widen for short keys
+            varies = 0.0 if kernel.is_polynomial else max(self.scale, LEAST_SCALE) * kernel.sharpness
+            rho, along = normal_nodes(varies, refined, AVERAGED_FACTOR if kernel.is_normalised else 1.0, window)
             jets = kernel.at(centres[:, None] + self.scale * rho, own)[:, None]
         self.size = kernel.size(jets[0, 0])
         self._jets = jets / self.size
@@ -87,8 +103,8 @@ class Smoothed:
         self.mass = self._roots**2
         self._hermite = np.polynomial.hermite_e.hermevander(rho, ORDER).T
 
-    def on(self, t: Array) -> Smoothed:
-        """Set the Laplace nodes; the object itself."""
+    def with_nodes(self, t: Array) -> Smoothed:
+        """Set the Laplace nodes t; returns the object itself."""
         self.t = t
         self.decay = -self.kappa[:, :, None] * t  # (centres, rho, t)
         np.exp(self.decay, out=self.decay)
@@ -98,9 +114,9 @@ class Smoothed:
         """G(a, j), shape (centres, t)."""
         return self._tables[a][j]
 
-    def moved(self, parameter: int, a: int, j: int) -> Array:
-        """dG(a, j)/dc for the kernel's parameter of this number, shape (centres, t)."""
-        raised, own = self._moved[parameter][a]
+    def parameter_derivative(self, parameter: int, a: int, j: int) -> Array:
+        """dG(a, j)/dc for the kernel's parameter c with this index, shape (centres, t)."""
+        raised, own = self._parameter_tables[parameter][a]
         return (a * raised[j] if a else 0.0) - self.t * own[j]
 
     @cached_property
@@ -108,7 +124,7 @@ class Smoothed:
         return self._averages([self.power(a) for a in range(3)])
 
     @cached_property
-    def _moved(self) -> list[list[tuple[list[Array], list[Array]]]]:
+    def _parameter_tables(self) -> list[list[tuple[list[Array], list[Array]]]]:
         found = []
         for moved in self._jets[1:]:
             made = self._averages([_product(self.power(a), moved) for a in range(3)])
@@ -116,7 +132,7 @@ class Smoothed:
         return found
 
     def power(self, a: int) -> Array:
-        """kappa^a and its further Taylor coefficients, with the weight of every node."""
+        """kappa^a and its Taylor coefficients in the score, times the weight of every node."""
         power = np.zeros_like(self._jets[0])
         power[0] = self._roots ** (2 - a)
         for _ in range(a):
@@ -146,10 +162,11 @@ class Smoothed:
         return found
 
 
-def _change(jet: Array, scale: float, normalised: bool) -> float:
-    """A scale in lengths on which a kernel varies, the least at any score: that of exp(x) is 1.
+def _relative_scale(jet: Array, scale: float, normalised: bool) -> float:
+    """``scale`` in units of the length on which a kernel varies, the smallest at any score; for exp(x) that length is 1.
 
-    Under a normaliser a kernel varies where it vanishes; without one, where its Taylor series is no polynomial of degree 2.
+    It is read from the Taylor coefficients relative to kappa under a normaliser; without one, from those of order 3 and more
+    relative to the largest kappa.
     """
     sizes = np.abs(jet) * scale ** np.arange(len(jet))[:, None, None]
     whole, first = (sizes[0], 1) if normalised else (np.max(sizes, axis=0), 3)
@@ -159,7 +176,7 @@ def _change(jet: Array, scale: float, normalised: bool) -> float:
 
 
 def _split(made: Array, rows: int) -> list[list[Array]]:
-    """The middle axis, row by row."""
+    """The middle axis, of length rows * (ORDER + 1), as nested lists."""
     return [[made[:, i * (ORDER + 1) + j] for j in range(ORDER + 1)] for i in range(rows)]
 
 
@@ -173,12 +190,12 @@ MOMENTS = ("h", "n", "d1", "e1", "d2", "e2", "p")
 
 @dataclass(frozen=True)
 class Roles:
-    """chi* of a token as it counts for the relevant one and for another.
+    """A quadrature over chi* with the weights of the relevant token and of another one.
 
     Attributes:
         chi: nodes, shape (n,).
-        relevant, other: weights, shape (nodes of the weight's normaliser, n).
-        du: weights of the nodes of the weight's normaliser.
+        relevant, other: weights, shape (k, n), for each of the k Laplace nodes of the weight's normaliser (k = 1 without one).
+        du: quadrature weights of these nodes, shape (k,).
     """
 
     chi: Array
@@ -189,12 +206,14 @@ class Roles:
 
 @final
 class Moments:
-    """``values`` in the order of ``MOMENTS``; ``slopes`` of any combination of them.
+    """The seven moments: ``values`` in the order of ``MOMENTS``, and ``slopes`` of any linear combination of them.
 
     Args:
-        dt: weights of the Laplace nodes; the one of ``t`` = 0 where nothing is normalised.
-        offset: what is added to the normaliser, in the unit of ``smoothed``.
-        lengths: (L, what this length counts).
+        smoothed: the one-token averages.
+        roles: the quadrature over chi*.
+        dt: weights of the Laplace nodes; a single node t = 0 without a normaliser.
+        offset: of the normaliser, divided by ``smoothed.size``.
+        lengths: (L, weight of this length).
     """
 
     def __init__(
@@ -215,21 +234,21 @@ class Moments:
         self.s0, self.s01, self.s11, self.s10 = (roles.relevant @ part for part in (at_zero, at_one, slope, value))
         self.phi, self.n11, self.n10 = (roles.other @ part for part in (at_zero, slope, value))
         if not smoothed.kernel.is_normalised and len(roles.du) == 1:
-            # nothing depends on the other tokens: rounding would be raised to the power L, 2e-10 at L = 10^6
+            # without normalisers phi = 1 exactly: its rounding error, raised to the power L, would be 2e-10 at L = 10^6
             self.phi = np.ones_like(self.phi)
         # phi^(L-1), (L-1) phi^(L-2), (L-1)(L-2) phi^(L-3), (L-1)(L-2)(L-3) phi^(L-4)
         self.f1, self.f2, self.f3, self.f4 = (self._falling(n) for n in range(4))
         self.v1 = roles.relevant.T @ (self.w1 * self.f1)
         self.v2 = roles.relevant.T @ (self.w2 * self.f1) + roles.other.T @ (self.w2 * self.f2 * self.s0)
-        self.values = self._made()
+        self.values = self._moment_values()
 
     def slopes(self, by_moment: Array) -> Array:
         """Derivatives of by_moment @ values in m, s^2 and the kernel's own parameters."""
-        pulled = self._pulled(by_moment)
+        pulled = self._adjoints(by_moment)
         table, chi = self.smoothed.table, self.chi
 
         def paired(moved: Callable[[int, int], Array]) -> float:
-            first, second = self._linear(by_moment, moved)
+            first, second = self._direct_terms(by_moment, moved)
             parts = (moved(0, 0), moved(0, 1), moved(1, 1), chi * moved(1, 0), first, second)
             return float(sum(np.vdot(pull, part) for pull, part in zip(pulled, parts, strict=True)))
 
@@ -238,11 +257,11 @@ class Moments:
             [
                 paired(lambda a, j: chi * table(a, j + 1)),
                 paired(lambda a, j: table(a, j + 2) / 2),
-                *(paired(lambda a, j, i=i: self.smoothed.moved(i, a, j)) for i in own),  # type: ignore[misc]
+                *(paired(lambda a, j, i=i: self.smoothed.parameter_derivative(i, a, j)) for i in own),  # type: ignore[misc]
             ]
         )
 
-    def _made(self) -> Array:
+    def _moment_values(self) -> Array:
         table, chi = self.smoothed.table, self.chi
         one, two = self.w1 * self.f2, self.w2 * self.f2
         three = self.w2 * self.f3 * self.s0
@@ -261,18 +280,18 @@ class Moments:
             ]
         )
 
-    def _linear(self, by_moment: Array, moved: Callable[[int, int], Array]) -> tuple[Array, Array]:
-        """What stands in the moments by itself, for sigma and for sigma^2."""
+    def _direct_terms(self, by_moment: Array, moved: Callable[[int, int], Array]) -> tuple[Array, Array]:
+        """The parts of the combination that are linear in tables of sigma (first) and of sigma^2 (second)."""
         h, n, d1, e1, d2, e2, p = by_moment
         chi = self.chi
         first = h * moved(1, 0) + d1 * moved(1, 2) + e1 * chi * moved(1, 1)
         second = (n + p * chi**2) * moved(2, 0) + d2 * moved(2, 2) + e2 * chi * moved(2, 1)
         return first, second
 
-    def _pulled(self, by_moment: Array) -> tuple[Array, ...]:
-        """The combination's slopes in G(0,0), G(0,1), G(1,1), chi G(1,0), and what multiplies ``_linear``."""
+    def _adjoints(self, by_moment: Array) -> tuple[Array, ...]:
+        """Adjoints: derivatives of the combination in G(0,0), G(0,1), G(1,1), chi G(1,0), and the factors of ``_direct_terms``."""
         _, _, d1, e1, d2, e2, p = by_moment
-        first, second = self._linear(by_moment, self.smoothed.table)
+        first, second = self._direct_terms(by_moment, self.smoothed.table)
         one, two, three = self.roles.relevant @ first, self.roles.relevant @ second, self.roles.other @ second
         w1, w2, n11, n10, s01, s11, s10 = self.w1, self.w2, self.n11, self.n10, self.s01, self.s11, self.s10
         ahead = d1 * n11 + e1 * n10
@@ -300,7 +319,7 @@ class Moments:
         )
 
     def _falling(self, n: int) -> Array:
-        """(L-1)...(L-n) phi^(L-1-n), nought where the factor is, over all lengths."""
+        """The mean over lengths of (L-1)...(L-n) phi^(L-1-n), the n-th derivative of phi^(L-1); 0 where L <= n."""
         return sum(
             (
                 share * perm(length - 1, n) * self.phi ** (length - 1 - n)

@@ -1,4 +1,4 @@
-"""The seven order parameters as numbers, and the coordinates W = (m | outside) of two vectors k and v that have them, q = W W^T."""
+"""The seven order parameters as numbers, and coordinates W = (m | rest) of two vectors k and v with these overlaps, q = W W^T."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ NAMES = tuple(symbol.name for symbol in ORDER_PARAMETERS)
 """m_kk, m_vv, m_kv, m_vk, q_kk, q_vv, q_kv: the order of every gradient."""
 
 QUADRATIC = slice(4, 7)
-"""Those of them that are quadratic in the coordinates; the others are linear."""
+"""Positions of q_kk, q_vv, q_kv, which are quadratic in the coordinates; the others are linear."""
 
 TOLERANCE = 1e-9
-"""By which q - m m^T may miss being positive, relative to 1 + q_kk + q_vv: text and floats round."""
+"""Smallest eigenvalue of q - m m^T that is accepted is minus this, relative to 1 + q_kk + q_vv: input is rounded."""
 LARGEST = 1e100
-"""Squares of what is larger are no numbers of float64."""
+"""Largest order parameter that is accepted: squares of much larger ones overflow."""
 COORDINATES = 8
-"""Of k and of v along k*, v* and two directions outside: as many as any pair of vectors needs."""
+"""Number of coordinates of k and v along k*, v* and two orthogonal directions, which suffice for any pair of vectors."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,10 @@ def order_of(point: Array) -> Array:
 
 
 def in_coordinates(gradient: Array, point: Array) -> Array:
-    """Derivatives by the coordinates of k and v and the kernel's own, from those by the order parameters: dE/dW = (dE/dm | 0) +
-    2 dE/dq W."""
+    """The gradient in the coordinates of k and v and the kernel's own parameters, from that in the order parameters.
+
+    dE/dW = (dE/dm | 0) + 2 dE/dq W.
+    """
     by_m, by_q = matrices(gradient)
     slope = 2 * by_q @ point[:COORDINATES].reshape(2, 4)
     slope[:, :2] += by_m

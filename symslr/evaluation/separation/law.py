@@ -1,8 +1,8 @@
-"""The law of one neuron: for which signs it fires on which data set, and the exact probabilities that follow.
+"""The exact law of one random neuron: for which signs it fires on which data set, and the probabilities that follow.
 
-A neuron's pre-activation on a row depends on w_1, w_d, the sign of the row's class and the number s of plus signs among
-the n/t - 1 other classes. On a data set with its mark in class g it fires if it fires on the marked row, on a row of
-class g (t >= 2), or on a row of another class, of which only the two signs matter.
+A neuron's pre-activation on a row depends on its signs w_1 and w_d, on the sign of the row's class, and on the number s of plus
+signs among the n/t - 1 other classes. On a data set whose marked row is of class g it fires if it fires on the marked row, on
+another row of class g (t >= 2), or on a row of another class, for which only the sign of that class matters.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ SIGNS = (1, -1)
 Ends = tuple[int, int]
 """(w_1, w_d)."""
 Sets = dict[tuple[Ends, int], int]
-"""(w_1, w_d), sign of the marked class -> set of s, a bit mask."""
+"""((w_1, w_d), sign of the marked class) -> a set of values of s, as a bit mask."""
 
 
 @lru_cache(maxsize=16)
 def firing_sets(parameters: Separation, kernel: Expr, which: int) -> Sets:
-    """The s, among the classes other than the marked one, at which a neuron fires somewhere on D0 or D1."""
+    """The values of s at which a neuron fires on some row of D0 (``which`` = 0) or D1; s counts classes other than the marked
+    one."""
     outputs = data_set_outputs(parameters, kernel, which)
     others = parameters.classes - 1
 
     def on_row(row: Row, signs: tuple[int, int, int]) -> int:
-        """The s, relative to the row's own class, at which the neuron fires on it: an interval, the sum is linear."""
+        """The values of s, relative to the row's own class, at which the neuron fires on it: an interval, as the sum is linear."""
         first, last = (outputs.fires(row, signs, s) for s in (0, others))
         if first == last:
             return interval(0, others) if first else 0
@@ -51,7 +52,7 @@ def firing_sets(parameters: Separation, kernel: Expr, which: int) -> Sets:
                 continue
             plus, minus = (on_row(row, (first, sign, last)) for sign in SIGNS)
             shift = 1 if marked == 1 else 0
-            # a stranger whose class has sign +1 sees shift + s - 1 other plus signs, one with -1 sees shift + s
+            # for a row of another class with sign +1 there are shift + s - 1 other plus signs, with sign -1 shift + s
             members |= (plus << 1 >> shift) & interval(1, others)
             members |= (minus >> shift) & interval(0, others - 1)
         return members
@@ -99,17 +100,17 @@ class NeuronLaw:
 
     @cached_property
     def fixed_row(self) -> Probability:
-        """(1 - P_bad)^m - (1 - P_bad - P_useful)^m: separation when the marked row is fixed."""
+        """P(separation) for one given marked row: (1 - P_bad)^m - (1 - P_bad - P_useful)^m."""
         bad, useful = self.count(self.bad), self.count(self.useful)
         good = (1 << self.parameters.d) - bad
         return Probability(((1, good), (-1, good - useful)), self.parameters.d, self.parameters.m)
 
     @cached_property
     def all_rows(self) -> Probability:
-        """Separation by one network for every marked row at once, by inclusion and exclusion over uncovered classes.
+        """P(one network separates for every marked row), by inclusion and exclusion over classes on which no neuron fires.
 
-        sum_r (-1)^r C(D, r) P(a neuron is bad for no class and fires on none of r given classes)^m, D = n/t: what a
-        neuron does depends on the marked row through the sign of its class only.
+        sum_r (-1)^r C(D, r) P(a neuron is bad for no class and fires on none of r given classes)^m, D = n/t. A neuron depends on
+        the marked row only through the sign of its class.
         """
         size = self.parameters.classes
         idle = zip(*(self._idle_counts_at(ends) for ends in product(SIGNS, SIGNS)), strict=True)
@@ -130,7 +131,7 @@ class NeuronLaw:
         bad_plus, bad_minus = by_total(self.bad)
         plus, minus = by_total(self.useful)
         good = interval(0, size) & ~(bad_plus | bad_minus)
-        # with no minus sign left, "every minus class is covered" says nothing, and the reverse
+        # whether a neuron fires on the marked classes of sign +1, of sign -1, of both, or of none, by the total T
         nothing = binomial_mass(size, good & ~plus & ~minus)
         only_plus = _sums_over_runs(size, good & plus & ~minus)
         only_minus = _sums_over_runs(size, _mirrored(good & minus & ~plus, size))
@@ -156,17 +157,17 @@ def _mirrored(members: int, size: int) -> int:
 def marked_columns(
     parameters: Separation, columns: int, kernel: Expr = SOFTMAX_KERNEL, rival: Expr = LINEAR_KERNEL
 ) -> Probability:
-    """Several classes of data: P(every output is right on all 2 s data sets and the rival's are 0), one marked row.
+    """P(every output is right on all 2 s data sets and the rival's outputs are 0), for s marked columns and one marked row.
 
-    Columns: s for marks, D = n/t for the classes of rows, a constant; d = D + s + 1. Data set g has its mark a1 in column g,
-    and beside each stands one with the small mark a0. The scores do not depend on g, so attention is that of one marked
-    column. Output g sums the neurons whose sign is +1 on column g and -1 on the other mark columns; it has to be > 0 on data
-    set g alone, and 0 on all others and on those with the small mark. Linear attention must be 0 everywhere. At s = 1 this
-    is the construction of the paper without the neurons of sign -1 on the mark.
+    Columns: s for marks, D = n/t for the classes of rows, one constant; d = D + s + 1. Data set g has the mark a1 in column g; a
+    second one has the small mark a0 instead. The scores do not depend on g, so attention is that for one marked column. Output g
+    sums the neurons with sign +1 on column g and -1 on the other mark columns (group g). It has to be > 0 on data set g with mark
+    a1, and 0 on all others. Linear attention must be 0 everywhere. At s = 1 this is the construction of the paper without the
+    neurons of sign -1 on the mark.
 
-    What a neuron of group g sees of data set g is what w_1 = +1 sees of the one marked column, and of any other data set
-    what w_1 = -1 sees. With P_bad and P_useful of one neuron within each group, sum_r (-1)^r C(s, r) P(no neuron is bad and
-    none of r given groups has a useful one).
+    A neuron of group g acts on data set g like w_1 = +1 with one marked column, and on any other data set like w_1 = -1. With P_bad
+    and P_useful of one neuron in each group the result is sum_r (-1)^r C(s, r) P(no neuron is bad and r given groups have no useful
+    one).
 
     Args:
         parameters: the construction with one marked column; its d counts that one.
@@ -187,7 +188,7 @@ def marked_columns(
         spoiled = law.bad[own] if columns == 1 else law.bad[own] | law.bad[other] | fires[other]
         bad += binomial_mass(parameters.classes - 1, spoiled)
         useful += binomial_mass(parameters.classes - 1, fires[own] & ~spoiled)
-    # a neuron whose signs on the mark columns are those of no group stands in no output
+    # a neuron whose signs on the mark columns are those of no group belongs to no output
     bits = parameters.d + columns - 1
     good = (1 << bits) - columns * bad
     terms = tuple(((-1) ** r * comb(columns, r), good - r * useful) for r in range(columns + 1))

@@ -1,4 +1,5 @@
-"""Enclosures of what the rows of a data set put out, from the derived formulas; exact decisions at ties."""
+"""Enclosures of the attention outputs of the rows of a data set, from the derived formulas; comparisons with the threshold are
+exact."""
 
 from __future__ import annotations
 
@@ -17,24 +18,24 @@ from symslr.model.symbols import x
 from symslr.theory.separation.definition import Column, Row
 from symslr.theory.separation.shares import Shares, shares
 
-BITS = 64
-"""Working precision of a number that only has to be shown or guessed from."""
+FIRST_BITS = 64
+"""First working precision, enough for numbers that are only shown."""
 
 MOST_BITS = 4096
-"""Precision at which a comparison that is still open goes to exact algebra, and at which it is given up after that."""
+"""Largest precision of a comparison: one still open is first simplified by algebra and tried again, then given up."""
 
 OTHER_CLASSES = "two classes"
 
 
 class RowOutput(NamedTuple):
-    """What decides whether a neuron fires on one kind of row, in units of sqrt(log n): formulas or balls.
+    """The attention output of one kind of row and the margin, in units of sqrt(log n): formulas or balls.
 
     Attributes:
         mark: first column of the output, a * (mark share).
         own: column of its own class, b * (own share).
         other: column of every other class, b * (other share).
         constant: last column, c.
-        margin: of the threshold above c.
+        margin: the threshold is c + margin.
     """
 
     mark: Any
@@ -51,7 +52,7 @@ class RowOutput(NamedTuple):
 
 @dataclass(frozen=True)
 class DataSetOutputs:
-    """Rows of attention of one kernel on D0 (``which`` = 0) or D1.
+    """Attention outputs of one kernel on D0 (``which`` = 0) or D1.
 
     Raises:
         ValueError: where the kernel is not positive at the scores of the data set, so that its normaliser can vanish.
@@ -65,10 +66,10 @@ class DataSetOutputs:
     def __post_init__(self) -> None:
         for level, score in self._scores():
             weight = self.enclose(self.kernel.subs({x: score}))
-            # rows of two classes may ignore each other: their own class keeps the normaliser positive
+            # weight 0 between rows of two classes is allowed: their own class keeps the normaliser positive
             if weight > 0 or (weight.is_zero() and level == OTHER_CLASSES):
                 continue
-            with ctx.workprec(BITS):
+            with ctx.workprec(FIRST_BITS):
                 raise ValueError(
                     f"kernel {self.kernel}: found the weight {weight.str(4)} at the score of {level}; expected a "
                     "kernel that is positive at every score of the data sets, without overflow"
@@ -104,12 +105,12 @@ class DataSetOutputs:
 
     @cached_property
     def shares(self) -> Shares:
-        """Derived formulas of what a row gives to one column."""
+        """Derived formulas of the attention shares of rows on columns."""
         return shares(self.kernel, self.parameters.keys is not None)
 
     @cached_property
     def formulas(self) -> dict[Row, RowOutput]:
-        """Derived formulas of what the rows put out."""
+        """Derived formulas of the outputs, by kind of row."""
         names, margin = symbols.SELF, self.parameters.margin
         units = {Column.MARK: names.a, Column.OWN: names.b, Column.OTHER: names.b}
 
@@ -119,8 +120,8 @@ class DataSetOutputs:
 
         return {row: formula(row) for row in self.rows}
 
-    def enclose(self, number: Expr, bits: int = BITS) -> Any:
-        """Ball of a formula, at a working precision of ``bits``; what occurs twice in it is enclosed once."""
+    def enclose(self, number: Expr, bits: int = FIRST_BITS) -> Any:
+        """A ball that encloses a formula, at a working precision of ``bits``; common subexpressions are enclosed once."""
         known: dict[Expr, Any] = {}
 
         def descend(part: Expr) -> Any:
@@ -131,8 +132,8 @@ class DataSetOutputs:
         with ctx.workprec(bits):
             return descend(number)
 
-    def row(self, row: Row, bits: int = BITS) -> RowOutput:
-        """Balls of what a row puts out."""
+    def row(self, row: Row, bits: int = FIRST_BITS) -> RowOutput:
+        """The output of a kind of row as balls."""
         if (row, bits) not in self._balls:
             self._balls[row, bits] = RowOutput(*(self.enclose(part, bits) for part in self.formulas[row]))
         return self._balls[row, bits]
@@ -161,19 +162,19 @@ class DataSetOutputs:
         return sign == 1
 
     def _collected(self, row: Row, signs: tuple[int, int, int], rest: int) -> Expr:
-        """The excess over one denominator, like powers of n added: they may be small without cancelling."""
+        """The excess over one denominator with like powers of n collected: a small difference is then seen without cancellation."""
         numbers = {symbol: number for symbol, number in self.values.items() if symbol != symbols.n}
         above, below = fraction(together(RowOutput(*(f.subs(numbers) for f in self.formulas[row])).excess(signs, rest)))
         return expand(above) / below
 
 
 data_set_outputs = lru_cache(maxsize=16)(DataSetOutputs)
-"""The rows of one kernel on one data set, with the balls that others have asked for."""
+"""``DataSetOutputs``, cached with its balls."""
 
 
 def _sign(ball: Callable[[int], Any]) -> int | None:
     """Sign of the number that ``ball(bits)`` encloses, None where 4096 bits leave it open."""
-    bits = BITS
+    bits = FIRST_BITS
     while bits <= MOST_BITS:
         number = ball(bits)
         if number > 0 or number < 0 or number.is_zero():

@@ -1,6 +1,6 @@
-"""Probabilities kept exact: sums of powers of dyadic rationals, to any number of digits on demand; and what they count.
+"""Exact probabilities, as sums of powers of dyadic rationals, with any number of digits on demand; and exact binomial sums.
 
-Sets of counts 0..N are bit masks, and sums of binomial coefficients over them exact.
+A set of counts in 0..N is a bit mask.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from symslr.expression.value import Kind, Value
 from symslr.parallel.serial import one_at_a_time
 
 GUARD_BITS = 32
-"""Beyond what is asked for, for the sums' rounding."""
+"""Extra bits of precision for the rounding of sums."""
 LARGEST_EXACT_BITS = 50_000_000
-"""Size of the numbers that an exact fraction may take to form."""
+"""Largest total size, in bits, of the integers from which an exact fraction is formed."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Probability:
         return not self.merged() or (self._is_small() and self._numerator() == 0)
 
     def merged(self) -> tuple[tuple[int, int], ...]:
-        """Terms of equal count added, zeros dropped."""
+        """The terms with those of equal count added and zeros dropped."""
         total: dict[int, int] = {}
         for weight, count in self.terms:
             total[count] = total.get(count, 0) + weight
@@ -94,7 +94,7 @@ class Probability:
 
     @one_at_a_time
     def is_at_most(self, bound: Expr) -> bool:
-        """P <= bound, decided exactly: by balls, and by the fraction itself once they take more bits than it does."""
+        """Whether P <= bound, decided exactly: by balls of growing precision, finally by the exact fraction."""
         bits = 64
         while bits <= self.bits * self.power:
             with ctx.workprec(bits):
@@ -117,13 +117,13 @@ class Probability:
 
 @lru_cache(maxsize=64)
 def _log_share(count: int, size: int, bits: int) -> Any:
-    """log(count / 2**size); the difference from 1 is exact, so that a share next to 1 keeps its digits."""
+    """log(count / 2**size) as a ball, by log1p of the exact difference from 1: accurate for a share close to 1."""
     with ctx.workprec(bits):
         return (arb(fmpz(count - (1 << size))) * arb(2) ** -size).log1p()
 
 
 MOST_CLASSES = 20_000
-"""Table of partial sums up to this row: 50 MB."""
+"""Largest row of Pascal's triangle whose table of partial sums is stored: 50 MB."""
 
 
 def interval(low: int, high: int) -> int:

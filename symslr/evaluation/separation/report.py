@@ -1,4 +1,5 @@
-"""Everything about one choice of parameters, in one object: what ``symslr separation`` prints, and why it works or fails."""
+"""The report on one choice of parameters that ``symslr separation`` prints: probabilities, bounds, and why separation works or
+fails."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ from symslr.theory.separation.definition import Column, Row
 from symslr.theory.separation.region import LimitVerdict, limit_verdict
 
 SHARE_BITS = 256
-"""In which a share of weights is enclosed at least."""
+"""Least working precision of the attention shares."""
 FLOAT_DIGITS = 17
-"""Digits that name a float64 number."""
+"""Significant digits that identify a float64 number."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,13 @@ class SeparationReport:
         fixed_row: P(the kernel's network is > 0 on D1 and 0 on D0, the rival's 0 on both), one marked row.
         all_rows: the same for every marked row at once.
         fixed_row_failure, all_rows_failure: one minus these, to full relative accuracy.
-        rival_wins: the probability with the parts of the two kernels exchanged, one marked row.
-        neuron: probabilities of one neuron: fires on each data set for each kernel; bad; useful.
+        rival_wins: the same as ``fixed_row`` with kernel and rival exchanged.
+        neuron: probabilities of one neuron: that it fires on each data set for each kernel, is bad, is useful.
         shares: attention of the marked row on itself (p) and on its class (m), of other rows on their class (mu).
         hoeffding: the bound of the paper's kind.
-        sufficient_classes: D that the simplified bound asks for at failure probability 1 %.
-        limit: verdict as n -> oo with t = n**theta held at its exponent, softmax self-attention only, else None.
-        reason: why it works or fails, a sentence.
+        sufficient_classes: number of classes D that suffices by the simplified bound, at failure probability 1 %.
+        limit: verdict for n -> oo with t = n**theta, theta fixed; for softmax self-attention, else None.
+        reason: a sentence that says why separation works or fails.
     """
 
     parameters: Separation
@@ -96,7 +97,7 @@ def separation_report(
         digits: significant digits of every probability.
 
     Raises:
-        ValueError: one line; for a kernel that is not positive at a score, digits outside 1..10000, too many columns.
+        ValueError: for a kernel that is not positive at a score, digits outside 1..10000, too many columns.
     """
     checked_digits(digits)
     law = NeuronLaw(parameters, kernel, rival)
@@ -148,13 +149,13 @@ def _shares(parameters: Separation, kernel: Expr, rival: Expr, digits: int) -> d
 
 
 RARE = 0.02
-"""Below this a neuron of the separating kind, whose probability is near 1/4, does not exist."""
+"""Below this probability of firing no sign pattern of the separating kind, each of probability near 1/4, fires."""
 
 NAMES = {SOFTMAX_KERNEL: "softmax", LINEAR_KERNEL: "linear attention"}
 
 
 def reason(law: NeuronLaw) -> str:
-    """The cause with the largest share in the failure, or why there is hardly any."""
+    """A sentence with the largest cause of failure, or with why the failure is small."""
     p = law.parameters
     name, rival = (NAMES.get(kernel, f"the kernel {kernel}") for kernel in (law.kernel, law.rival))
     bad, useful = float(law.single(law.bad)), float(law.single(law.useful))

@@ -1,4 +1,4 @@
-"""Sensitivity: constructions with one parameter changed, the exact law along the degree of a kernel, and the gap of the scores."""
+"""Sensitivity: one parameter changed, P(separation) as a function of the degree of a kernel, and the gap between D1 and D0."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from symslr.theory.separation.definition import Row
 LAYOUT = ("n", "d", "t")
 
 
-def moved(base: Separation, name: str, value: object) -> Separation:
-    """``base`` with one parameter changed, the layout kept consistent.
+def with_parameter(base: Separation, name: str, value: object) -> Separation:
+    """``base`` with one parameter changed, and n = (d - 2) t kept.
 
-    n and d are moved at fixed t (the other follows), t at fixed n (d follows).
+    For n and d the other one follows at fixed t; for t, d follows at fixed n.
 
     Raises:
         ValueError: when n = (d-2) t has no solution, or the construction refuses the value.
@@ -32,16 +32,16 @@ def moved(base: Separation, name: str, value: object) -> Separation:
 
 
 def gap(parameters: Separation, kernel: Expr) -> float:
-    """How far D1 lies above D0 on the marked row when every useful sign is +1, in units of sqrt(log n).
+    """(a1 p + b m) on D1 minus (a0 p + b m) on D0: the gap of the marked row's outputs at signs +1, in units of sqrt(log n).
 
-    (a1 p + b m) on D1 minus (a0 p + b m) on D0, for the attention of one kernel.
+    p and m are the attention of the marked row on itself and on its class, for one kernel.
     """
     below, above = (data_set_outputs(parameters, kernel, which).row(Row.MARKED) for which in (0, 1))
     return float((above.mark + above.own).mid()) - float((below.mark + below.own).mid())
 
 
 def by_degree(parameters: Separation, family: Callable[[int], Expr], scan: Iterable[int]) -> dict[int, float]:
-    """Degree -> P(separation) of one marked row, for ``power_kernel``, ``taylor_kernel`` or another family."""
+    """{degree: P(separation)} for one marked row, for ``power_kernel``, ``taylor_kernel`` or another family of kernels."""
     return {degree: float(NeuronLaw(parameters, family(degree)).fixed_row) for degree in scan}
 
 

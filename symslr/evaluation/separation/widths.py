@@ -1,4 +1,5 @@
-"""Hoeffding's bound of the paper's kind, and the widths that suffice by the exact law, by the union bound, and by Hoeffding's."""
+"""Hoeffding's bound as in the paper, and the widths m that suffice by the exact law, by the union bound, and by Hoeffding's
+bound."""
 
 from __future__ import annotations
 
@@ -31,9 +32,9 @@ class HoeffdingBound:
     """P(separation) >= 1 - m bad - (1 - useful)^m, rounded to the digits of double precision.
 
     Attributes:
-        bad: upper bound on the probability that a neuron fires where it must not; a number below 1e-308 is none of float64.
+        bad: upper bound on the probability that a neuron fires where it must not; an mpf, as it may be below the range of float64.
         useful: lower bound on the probability that a neuron fires on D1.
-        success: the resulting lower bound, 0 where it says nothing.
+        success: the resulting lower bound on P(separation), 0 where it is negative.
     """
 
     bad: mpf
@@ -45,10 +46,10 @@ class HoeffdingBound:
 def hoeffding_bound(
     parameters: Separation, kernel: Expr = SOFTMAX_KERNEL, rival: Expr = LINEAR_KERNEL
 ) -> HoeffdingBound:
-    """Hoeffding on every sum over the other signs, with a union bound over data sets, rows and neurons.
+    """Hoeffding's inequality for every sum over the other signs, with a union bound over data sets, rows and neurons.
 
-    Each kind of row fires with probability at most the mean of exp(-y^2 / (2 N b^2 nu^2)) over (w_1, w_g, w_d), y
-    the distance to the threshold. A stranger row fires on its class's own sign; classes of one sign share one event.
+    A kind of row fires with probability at most the mean of exp(-y^2 / (2 N b^2 nu^2)) over (w_1, w_g, w_d), y the distance to the
+    threshold. Rows of other classes depend on the sign of their class only, so all classes of one sign are one event.
     """
     silent = [data_set_outputs(parameters, *on) for on in ((kernel, 0), (rival, 0), (rival, 1))]
     with workprec(53):
@@ -79,20 +80,20 @@ def _row_bound(outputs: DataSetOutputs, row: Row) -> Any:
         return sum(_tail(_push(outputs, row, triple), other, size) for triple in TRIPLES) / len(TRIPLES)
     total = mpf(0)
     for first, last in product(SIGNS, repeat=2):
-        # every class of one sign sees the sum of all n/t signs less its own
+        # for every class of one sign the other signs add up to the sum of all n/t signs minus its own
         tails = (_tail(_push(outputs, row, (first, sign, last)) + sign * other, other, size + 1) for sign in SIGNS)
         total += min(mpf(1), sum(tails))
     return total / 4
 
 
 def _fires_at_least(outputs: DataSetOutputs) -> Any:
-    """A neuron fires on the marked row at least when the other signs do not pull it below the threshold."""
+    """Lower bound on the probability that a neuron fires on the marked row."""
     pulls = (-_push(outputs, Row.MARKED, triple) for triple in TRIPLES)
     return sum(max(mpf(0), 1 - _tail(pull, *_other(outputs, Row.MARKED))) for pull in pulls) / len(TRIPLES)
 
 
 def _push(outputs: DataSetOutputs, row: Row, signs: tuple[int, int, int]) -> float:
-    """What the other signs have to add for the row to reach the threshold."""
+    """The sum that the other signs have to contribute for the row to reach the threshold."""
     return -float(outputs.row(row).excess(signs, 0).mid())
 
 
@@ -101,11 +102,11 @@ def _other(outputs: DataSetOutputs, row: Row) -> tuple[float, int]:
 
 
 _EXPONENT = lambdify((excess, other_share, others), hoeffding_exponent().subs(b, 1), "math")
-"""Of Hoeffding's bound at b = 1, of floats."""
+"""The exponent of Hoeffding's bound at b = 1, a function of floats (excess, share, number of other signs)."""
 
 
 Widths = tuple[int, int | None]
-"""Least and largest width, the latter None where any larger one does."""
+"""(least, largest) width that suffices; the largest is None where every larger width does."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,8 @@ class SufficientWidths:
         exact: 1 - P(separation) <= delta, from the exact law.
         union: from m P_bad + exp(-m P_either), each term at most delta/2, with exact probabilities of one neuron.
         hoeffding: the same with Hoeffding's bounds on the probabilities of one neuron.
-        classes: N = (2 b^2/kappa^2) log(m/delta) for the width of the construction, where attention spreads evenly.
+        classes: number of classes (2 b^2/margin^2) log(m/delta) that suffices at the width m of the construction, where attention
+            spreads evenly.
     """
 
     delta: Expr
@@ -127,7 +129,8 @@ class SufficientWidths:
     classes: float
 
     def as_json(self) -> dict[str, Any]:
-        """[least, largest] by each route, null where none suffices or any larger one does; numbers as text."""
+        """[least, largest] by each route, as text; null in place of a route where no width suffices, null for a largest one of
+        None."""
         routes = {"exact": self.exact, "union": self.union, "hoeffding": self.hoeffding}
         found: dict[str, Any] = {
             name: None if route is None else [None if width is None else as_text(width) for width in route]
@@ -139,7 +142,7 @@ class SufficientWidths:
 def sufficient_widths(
     parameters: Separation, delta: object, kernel: Expr = SOFTMAX_KERNEL, rival: Expr = LINEAR_KERNEL
 ) -> SufficientWidths:
-    """The widths for one marked row; the width of ``parameters`` itself plays no part but in ``classes``.
+    """The widths for one marked row; the width of ``parameters`` itself is used for ``classes`` only.
 
     Raises:
         ValueError: when delta is not inside (0, 1).
@@ -172,12 +175,12 @@ def failure_allowed(delta: object) -> Expr:
 
 
 def as_text(width: int) -> str:
-    """A width in decimals: Python writes whole numbers of up to 4300 digits only."""
+    """A width in decimals, by FLINT: Python refuses to print integers of more than 4300 digits."""
     return str(fmpz(width))
 
 
 def _by_union(bad: Rational, either: Rational, allowed: Expr) -> Widths | None:
-    """Both ends as they are derived."""
+    """The widths from the union bound, by the derived formulas."""
     if either == 0:
         return None
     needed = sufficient.width_needed().subs({sufficient.either: either, sufficient.delta: allowed})
@@ -189,13 +192,13 @@ def _by_union(bad: Rational, either: Rational, allowed: Expr) -> Widths | None:
 
 
 def _exactly(law: NeuronLaw, allowed: Expr) -> Widths | None:
-    """Where 1 - (1 - bad)^m + (1 - either)^m <= allowed: it falls up to one width and rises from there."""
+    """The widths with 1 - (1 - bad)^m + (1 - either)^m <= allowed: the left side falls up to one width and then rises."""
     size = law.parameters.d
     bad, useful = law.count(law.bad), law.count(law.useful)
     either = bad + useful
     good, idle = ((1 << size) - count for count in (bad, either))
     failure = law.fixed_row.complement()
-    # by how much one more neuron lowers the failure, times 2**size
+    # the decrease of the failure by one more neuron, times 2**size
     gain = Probability(((either, idle), (-bad, good)), size, law.parameters.m)
 
     def suffices(width: int) -> bool:
@@ -211,7 +214,7 @@ def _exactly(law: NeuronLaw, allowed: Expr) -> Widths | None:
 
 
 def _first(holds: Callable[[int], bool], low: int = 0) -> int:
-    """The least whole number above ``low`` from which on ``holds`` does."""
+    """The least integer above ``low`` from which on ``holds`` is true, by doubling and bisection."""
     step = 1
     while not holds(low + step):
         low, step = low + step, 2 * step

@@ -224,7 +224,7 @@ def test_both_ways_of_smoothing_agree(task: str, name: str, monkeypatch: pytest.
         vectors[0] *= 0.2
     at = coordinates(landscape, OrderParameters.of_vectors(vectors))
     risk, gradient = landscape.risk_and_gradient(at)
-    monkeypatch.setattr("symslr.evaluation.landscape.moments.SMALL", 0.0)
+    monkeypatch.setattr("symslr.evaluation.landscape.moments.LARGEST_TAYLOR_SCALE", 0.0)
     again, slopes = landscape.risk_and_gradient(at)
     assert risk == pytest.approx(again, abs=1e-9)
     assert np.max(np.abs(gradient - slopes)) < 2e-9

@@ -1,1 +1,2 @@
-"""Proved integrals of any analytic kernel: strips and growth found from the expression; docs/proofs.md, section 7."""
+"""Proved integrals for any analytic kernel: strips of analyticity and growth bounds from its expression; docs/proofs.md, section
+7."""

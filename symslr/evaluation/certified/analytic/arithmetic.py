@@ -1,6 +1,6 @@
-"""Enclosures of analytic functions: the walk through an expression that all arithmetics share, and two of them.
+"""Enclosures of analytic functions: the evaluation of an expression, in several arithmetics, of which two are here.
 
-Rectangles of the complex plane, by Arb's complex balls; and power series in a scale, for functions of a token that move with it.
+Rectangles of the complex plane, by Arb's complex balls; and power series in a scale, for functions that depend on it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from symslr.expression.special import NormalCdf
 from symslr.model.float64 import uncancelled
 
 PROOF_BITS = 256
-"""Precision at which strips and masses are proved, and moments bounded: log(1 + e^x) keeps its sign there down to x = -170."""
+"""Bits at which strips, masses and moments are proved: log(1 + e^x) is seen to be positive down to x = -170."""
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def kept(method: Method) -> Method:
-    """A method whose results and refusals its object keeps as ``known``: the same are asked for many times."""
+def cached_with_refusals(method: Method) -> Method:
+    """A method whose results, and ``NotProved`` exceptions, are cached in the attribute ``known`` of its object."""
 
     def found(own: Any, *arguments: Any) -> Any:
         key = (method.__name__, *arguments)
@@ -50,23 +50,23 @@ def kept(method: Method) -> Method:
 class Arithmetic(ABC):
     """Abstract: enclosures of the values of analytic functions on one region.
 
-    Every operation raises ``NotProved`` where it cannot tell that the function is analytic on the region.
+    Every operation raises ``NotProved`` where the function is not seen to be analytic on the region.
     """
 
     @abstractmethod
     def constant(self, expr: Expr) -> Any:
-        """Of an exact number."""
+        """The enclosure of an exact number."""
 
     add: Callable[[Any, Any], Any] = staticmethod(operator.add)
     multiply: Callable[[Any, Any], Any] = staticmethod(operator.mul)
 
     @abstractmethod
     def power(self, base: Any, exponent: Fraction) -> Any:
-        """Of the principal power."""
+        """The enclosure of the principal power."""
 
     @abstractmethod
     def function(self, at: Any, name: str) -> Any:
-        """Of one of ``FUNCTIONS``."""
+        """The enclosure of the function of this name, one of ``FUNCTIONS``."""
 
     def fermi(self, at: Any) -> Any:
         """1/(1 + e^y) of y."""
@@ -81,13 +81,15 @@ class Arithmetic(ABC):
 
 
 FUNCTIONS = (exp, log, erf, NormalCdf, sympy.sin, sympy.cos, sympy.atan)
-"""What a kernel may be made of, besides sums, products and rational powers."""
+"""Functions that a kernel may contain, besides sums, products and rational powers."""
 
 REWRITTEN = (sympy.sinh, sympy.cosh, sympy.sech)
 
 
 def prepared(expr: Expr) -> Expr:
-    """The same function by ``FUNCTIONS`` alone: hyperbolic functions by exponentials, no sum that loses its sign in a tail."""
+    """The same function written in ``FUNCTIONS`` alone: hyperbolic functions by exponentials, and forms without cancellation in the
+    tails.
+    """
     expr = expr.replace(lambda node: isinstance(node, REWRITTEN), lambda node: node.rewrite(exp))
     expr = uncancelled(expr, lambda y: 2 * NormalCdf(sqrt(2) * y))
     expr = expr.replace(lambda node: isinstance(node, sympy.erfc), lambda node: 2 * NormalCdf(-sqrt(2) * node.args[0]))
@@ -95,11 +97,11 @@ def prepared(expr: Expr) -> Expr:
 
 
 Step = tuple[str, tuple[Any, ...], list[int]]
-"""An operation of an arithmetic, what it takes besides earlier results, and the places of those."""
+"""(name of an operation of an arithmetic, its extra arguments, indices of the earlier results that it takes)."""
 
 
 class Program:
-    """The steps that evaluate some expressions, each subexpression once; made once and run on thousands of regions."""
+    """Some expressions compiled to a list of steps, each common subexpression once; run on thousands of regions."""
 
     def __init__(self, exprs: tuple[Expr, ...], variable: Symbol) -> None:
         self.exprs, self.variable = exprs, variable
@@ -134,7 +136,7 @@ class Program:
         )
 
     def run(self, region: Any, arithmetic: Arithmetic) -> list[Any]:
-        """Enclosures of the values of all expressions on a region.
+        """Enclosures of the values of all expressions on a region of the variable.
 
         Raises:
             NotProved: where a singularity cannot be excluded.
@@ -154,7 +156,7 @@ class Program:
 
 
 def _of_exponential(expr: Expr) -> Expr | None:
-    """y of 1 + e^y."""
+    """y where the expression is 1 + e^y; None elsewhere."""
     rest = expr - 1 if expr.is_Add else None
     return rest.args[0] if isinstance(rest, exp) else None
 
@@ -172,7 +174,7 @@ def enclosed(expr: Expr, variable: Symbol, region: Any, arithmetic: Arithmetic) 
 
 
 def all_enclosed(exprs: tuple[Expr, ...], variable: Symbol, region: Any, arithmetic: Arithmetic) -> list[Any]:
-    """As ``enclosed`` for several expressions; what they have in common is evaluated once."""
+    """As ``enclosed`` for several expressions; common subexpressions are evaluated once."""
     return _program(exprs, variable).run(region, arithmetic)
 
 
@@ -182,12 +184,12 @@ def rectangle(left: float, right: float, low: float, high: float) -> Any:
 
 
 def interval(left: Any, right: Any) -> Any:
-    """The ball that holds [left, right]."""
+    """A ball that contains [left, right]."""
     return arb(left).union(arb(right))
 
 
-class Cells(Arithmetic):
-    """The arithmetic of rectangles."""
+class Rectangles(Arithmetic):
+    """The arithmetic of rectangles in the complex plane."""
 
     def constant(self, expr: Expr) -> Any:
         return acb(ball(expr))
@@ -197,25 +199,25 @@ class Cells(Arithmetic):
             if exponent < 0 and not base.abs_lower() > 0:
                 raise NotProved("certified: a pole cannot be excluded")
             return integer_power(base, int(exponent))
-        _off_the_cut(base)
+        _check_branch_cut(base)
         return (base.log() * fmpq(exponent.numerator, exponent.denominator)).exp()
 
     def function(self, at: Any, name: str) -> Any:
         if name == "log":
-            _off_the_cut(at)
+            _check_branch_cut(at)
         if name == "atan" and not (at.real > 0 or at.real < 0 or abs(at.imag) < 1):
             raise NotProved("certified: a branch point of atan cannot be excluded")
         if name == "NormalCdf":
             return self._normal_cdf(at)
         found = BY_NAME[name](at)
-        if name == "exp" and found.real.contains(0):  # a product of wide balls loses the sign that its factors have
+        if name == "exp" and found.real.contains(0):  # a product of wide balls may lose the sign of its factors
             size, part = at.real.exp(), at.imag.cos()
             corners = [s * p for s in (size.lower(), size.upper()) for p in (part.lower(), part.upper())]
             return acb(reduce(arb.union, corners), found.imag)
         return found
 
     def fermi(self, at: Any) -> Any:
-        """Where e^y has a real part >= 0 by the ends of each part: a quotient of wide balls loses the sign of its real part.
+        """1/(1 + e^y). Where Re e^y >= 0, from the end points of each part: a quotient of wide balls would lose the sign of Re.
 
         With p = e^{-|Re y|}, c and s = cos and sin(Im y): (1 + pc, -ps)/(1 + 2pc + p^2) for Re y < 0, (pp + pc, -ps)/... else.
         """
@@ -232,15 +234,15 @@ class Cells(Arithmetic):
         )
 
     def softplus(self, at: Any) -> Any:
-        """It keeps its sign however small e^y is."""
+        """log(1 + e^y) by log1p, accurate however small e^y is."""
         load = self.function(at, "exp")
-        _off_the_cut(1 + load)
+        _check_branch_cut(1 + load)
         return load.log1p()
 
     def _normal_cdf(self, at: Any) -> Any:
-        """Phi(at): by its ends on the line, where it increases; else by erfc(z) = e^{-z^2} s(z), z = -at/sqrt(2).
+        """Phi(at): on the real line from the end points, as it increases; else by erfc(z) = e^{-z^2} s(z), z = -at/sqrt(2).
 
-        s(z) = (2/sqrt(pi)) int_0^oo e^{-t^2 - 2zt} dt changes by no more than min(2, 1/(Re z)^2)/sqrt(pi) where Re z > 0.
+        s(z) = (2/sqrt(pi)) int_0^oo e^{-t^2 - 2zt} dt has |s'| <= min(2, 1/(Re z)^2)/sqrt(pi) where Re z > 0.
         """
         if at.imag.is_zero():
             return acb(interval(*(normal_cdf(end) for end in (at.real.lower(), at.real.upper()))))
@@ -256,7 +258,7 @@ class Cells(Arithmetic):
 
 
 def integer_power(base: Any, n: int) -> Any:
-    """By squaring: Arb's own power is undefined on some balls that hold 0."""
+    """base^n by repeated squaring: Arb's own power is undefined on some balls that contain 0."""
     if n < 0:
         return integer_power(1 / base, -n)
     if n % 2 == 0 and base.imag.is_zero():
@@ -265,18 +267,18 @@ def integer_power(base: Any, n: int) -> Any:
     return by_squaring(base, n, acb(1))
 
 
-def _off_the_cut(at: Any) -> None:
-    """The principal logarithm is analytic off (-oo, 0]."""
+def _check_branch_cut(at: Any) -> None:
+    """Raise ``NotProved`` unless the region avoids (-oo, 0], the branch cut of the principal logarithm."""
     if not (at.real > 0 or at.imag > 0 or at.imag < 0):
         raise NotProved("certified: a branch point of a logarithm or a root cannot be excluded")
 
 
-CELLS = Cells()
+RECTANGLES = Rectangles()
 
 
 @contextmanager
-def terms(count: int) -> Iterator[None]:
-    """Series are cut after so many terms."""
+def series_length(count: int) -> Iterator[None]:
+    """Context in which FLINT's power series are truncated after ``count`` terms."""
     before = ctx.cap
     ctx.cap = count
     try:
@@ -286,9 +288,9 @@ def terms(count: int) -> Iterator[None]:
 
 
 class Series(Arithmetic):
-    """Functions of ``parameter`` = ``at`` + t as series in t, with balls as coefficients.
+    """The arithmetic of power series in t of functions of ``parameter`` = ``at`` + t, with balls as coefficients.
 
-    Where ``at`` is an interval, the coefficient of t^k holds the k-th derivative over k! everywhere on it.
+    Where ``at`` is an interval, the coefficient of t^k encloses the k-th derivative over k! everywhere on it.
     """
 
     def __init__(self, parameter: Symbol, at: Any) -> None:
@@ -312,7 +314,7 @@ class Series(Arithmetic):
         return BY_NAME[name](at)
 
     def fermi(self, at: Any) -> Any:
-        """By f' = -y' f (1 - f): begun at an interval, the reciprocal of 1 + e^y would grow far faster with every term."""
+        """1/(1 + e^y) by f' = -y' f (1 - f): over an interval the coefficients of a reciprocal of 1 + e^y would grow far faster."""
         found, rest, products = [1 / (1 + at[0].exp())], [1 / (1 + (-at[0]).exp())], []
         for k in range(1, _count(at)):
             products.append(sum((found[i] * rest[k - 1 - i] for i in range(k)), arb(0)))
@@ -321,23 +323,23 @@ class Series(Arithmetic):
         return arb_series(found, ctx.cap)
 
     def softplus(self, at: Any) -> Any:
-        """The integral of y'/(1 + e^-y)."""
+        """log(1 + e^y) as the integral of y'/(1 + e^-y)."""
         slope = self.fermi(-at)
         return arb_series([at[0].exp().log1p(), *(_integrated(at, slope, k) for k in range(1, _count(at)))], ctx.cap)
 
 
 def _integrated(at: Any, slopes: Any, k: int) -> Any:
-    """The coefficient of t^k in the integral of y' times a series."""
+    """The coefficient of t^k in the integral of y' times a series (``slopes``)."""
     return sum((i * at[i] * slopes[k - i] for i in range(1, min(k + 1, at.length()))), arb(0)) / k
 
 
 def _count(at: Any) -> int:
-    """Of the coefficients of a function of a series, of which all but the first are zero where it is a number."""
+    """Number of coefficients of a function of a series: 1 where the series is a constant."""
     return ctx.cap if at.length() > 1 else 1
 
 
 def series_power(base: Any, n: int) -> Any:
-    """By squaring; ``base`` may hold 0 unless n < 0."""
+    """base^n by repeated squaring; the constant term may contain 0 unless n < 0."""
     if n < 0:
         if base[0].contains(0):
             raise NotProved("certified: a pole cannot be excluded")

@@ -1,7 +1,7 @@
-"""How fast a function may grow along a half line: |f(x)| <= exp(constant + linear |x| + square x^2).
+"""Growth bounds of a function on a half line: |f(x)| <= exp(constant + linear |x| + square x^2).
 
-The bounds come from the expression: of a sum, a product, a power, an exponential, a logarithm. They are as good as a tail of
-an integral against a Gaussian needs, not sharp. Values on a half line are real intervals with infinite ends, by mpmath's ``iv``.
+They are derived from the expression by rules for sums, products, powers, exponentials and logarithms. They are not sharp, but good
+enough for the tails of integrals against a Gaussian. Ranges on a half line are intervals with infinite ends, by mpmath's ``iv``.
 """
 
 from __future__ import annotations
@@ -18,52 +18,52 @@ from sympy import Add, Expr, Mul, Poly, S, Symbol, exp
 from sympy import atan as atan_
 from sympy import log as log_
 
-from symslr.evaluation.certified.analytic.arithmetic import Arithmetic, enclosed, kept
+from symslr.evaluation.certified.analytic.arithmetic import Arithmetic, cached_with_refusals, enclosed
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import ball
 from symslr.expression.special import NormalCdf
 
 ROUNDING = 1e-12
-"""Relative; more than the rounding of the few hundred float operations that a bound is made of."""
+"""Relative amount by which bounds are rounded up: more than the rounding of a few hundred float operations."""
 
-SMALL = 1e-7
-"""Up to here arctan is its argument to 1 part in 10^14, and needs no float, which may be too small for one."""
+LINEAR_ATAN = 1e-7
+"""Arguments below this are used for arctan itself, right to 1 part in 10^14: a float might underflow."""
 
 
 @dataclass(frozen=True)
-class Exponent:
+class QuadraticBound:
     """The quadratic constant + linear |x| + square x^2 in floats, every coefficient rounded up by ``ROUNDING``."""
 
     constant: float
     linear: float = 0.0
     square: float = 0.0
 
-    def __add__(self, other: Exponent) -> Exponent:
+    def __add__(self, other: QuadraticBound) -> QuadraticBound:
         sums = zip(self._parts(), other._parts())
-        return Exponent(*(a + b + ROUNDING * (abs(a) + abs(b)) for a, b in sums))
+        return QuadraticBound(*(a + b + ROUNDING * (abs(a) + abs(b)) for a, b in sums))
 
-    def times(self, factor: float, size: float = 1.0) -> Exponent:
-        """For a factor >= 0, at size * |x| in the place of |x|."""
+    def times(self, factor: float, size: float = 1.0) -> QuadraticBound:
+        """factor * bound(size * |x|), for a factor >= 0."""
         parts = zip(self._parts(), (factor, factor * size, factor * size**2))
-        return Exponent(*(a * own + ROUNDING * abs(a * own) for a, own in parts))
+        return QuadraticBound(*(a * own + ROUNDING * abs(a * own) for a, own in parts))
 
     def _parts(self) -> tuple[float, float, float]:
         return self.constant, self.linear, self.square
 
-    def or_more(self, other: Exponent) -> Exponent:
-        """An upper bound of both."""
-        return Exponent(*(max(a, b) for a, b in zip(self._parts(), other._parts())))
+    def maximum(self, other: QuadraticBound) -> QuadraticBound:
+        """A quadratic bound above both, by the larger coefficients."""
+        return QuadraticBound(*(max(a, b) for a, b in zip(self._parts(), other._parts())))
 
     @property
     def falls(self) -> bool:
-        """Whether it goes to -oo far out."""
+        """Whether the quadratic tends to -oo as |x| grows."""
         return self.square < 0 or (self.square == 0 and self.linear < 0)
 
     def tail(self, start: float) -> Any:
-        """A ball above the integral of e^{...} over |x| >= start on one side.
+        """An upper bound of the integral of exp(quadratic) over |x| >= start on one side.
 
         Raises:
-            NotProved: where the exponential does not fall from there on.
+            NotProved: where the quadratic does not decrease from there on.
         """
         slope = -(self.linear + 2 * self.square * start)
         if self.square > 0 or not slope > 0:
@@ -75,19 +75,19 @@ class Exponent:
 
 
 class GrowthBounds:
-    """Bounds where side x >= start >= 1."""
+    """Growth bounds of functions on the half line side * x >= start >= 1."""
 
     def __init__(self, variable: Symbol, start: float, side: int) -> None:
         self.variable, self.side = variable, side
         self.region = half_line(start, side)
         self.known: dict[tuple[Any, ...], Any] = {}
-        self._line = Exponent(_up(log(start) - 1), _up(1 / start))
+        self._identity_bound = QuadraticBound(_up(log(start) - 1), _up(1 / start))
         """|x| <= e^{log X - 1 + |x|/X}, with equality at X = start."""
 
-    def values(self, expr: Expr) -> Values:
-        """An interval of the values on the half line."""
+    def values(self, expr: Expr) -> RealSet:
+        """The range of a function on the half line."""
         far = expr.replace(self._is_polynomial, self._led_by_the_highest_power)
-        found: Values = enclosed(far, self.variable, self.region, HALF_LINE)
+        found: RealSet = enclosed(far, self.variable, self.region, HALF_LINE)
         return found
 
     def _is_polynomial(self, expr: Expr) -> bool:
@@ -97,33 +97,33 @@ class GrowthBounds:
         return bool(polynomial.degree() > 1 and not ball(polynomial.LC()).contains(0))
 
     def _led_by_the_highest_power(self, expr: Expr) -> Expr:
-        """x^n (c_n + c_{n-1}/x + ...), where what stands beside c_n is small far out."""
+        """The polynomial as x^n (c_n + c_{n-1}/x + ...): sharper in interval arithmetic at large |x|."""
         terms = Poly(expr, self.variable).terms()
         degree = terms[0][0][0]
         return Mul(
             self.variable**degree, Add(*(c * self.variable ** (k - degree) for (k,), c in terms)), evaluate=False
         )
 
-    @kept
-    def modulus(self, expr: Expr) -> Exponent:
-        """Of |f|; factors have parts in common."""
+    @cached_with_refusals
+    def modulus(self, expr: Expr) -> QuadraticBound:
+        """A bound of log |f|; cached, as subexpressions recur."""
         if isinstance(expr, exp):
             return self.above(expr.exp)
         if expr == self.variable:
-            return self._line
+            return self._identity_bound
         if expr.is_Mul:
-            return sum((self.modulus(arg) for arg in expr.args), Exponent(0.0))
+            return sum((self.modulus(arg) for arg in expr.args), QuadraticBound(0.0))
         if expr.is_Pow and expr.exp.is_Rational:
             return (self.modulus(expr.base) if expr.exp > 0 else self.inverse(expr.base)).times(float(abs(expr.exp)))
         if (
             isinstance(expr, NormalCdf) and self.values(expr.args[0]).interval.b <= 0
         ):  # Phi(y) <= e^{-y^2/2}/2 for y <= 0
-            return self.above(-(expr.args[0] ** 2) / 2) + Exponent(_up(-log(2)))
+            return self.above(-(expr.args[0] ** 2) / 2) + QuadraticBound(_up(-log(2)))
         top = abs(self.values(expr).interval).b
-        constant = Exponent(_up(float(iv.log(top).b)) if top > 0 else -1e6) if top < iv.inf else None
+        constant = QuadraticBound(_up(float(iv.log(top).b)) if top > 0 else -1e6) if top < iv.inf else None
         if expr.is_Add and (constant is None or all(self.values(arg).interval.b < iv.inf for arg in expr.args)):
             bounds = [self.modulus(arg) for arg in expr.args]
-            total = reduce(Exponent.or_more, bounds) + Exponent(_up(log(len(bounds))))
+            total = reduce(QuadraticBound.maximum, bounds) + QuadraticBound(_up(log(len(bounds))))
             return total if constant is None or total.falls else constant
         if constant is not None:
             return constant
@@ -131,35 +131,35 @@ class GrowthBounds:
             return self._of_logarithm(expr.args[0])
         raise NotProved(f"certified: no bound was found for the growth of {expr}")
 
-    def inverse(self, expr: Expr) -> Exponent:
-        """Of |1/f|."""
+    def inverse(self, expr: Expr) -> QuadraticBound:
+        """A bound of log |1/f|."""
         if isinstance(expr, exp):
             return self.above(-expr.exp)
         if expr.is_Mul:
-            return sum((self.inverse(arg) for arg in expr.args), Exponent(0.0))
+            return sum((self.inverse(arg) for arg in expr.args), QuadraticBound(0.0))
         if expr.is_Pow and expr.exp.is_Rational:
             return (self.inverse(expr.base) if expr.exp > 0 else self.modulus(expr.base)).times(float(abs(expr.exp)))
         for arg in expr.args if expr.is_Add else ():
             if self._leads(arg, [other for other in expr.args if other != arg]):
-                return self.inverse(arg) + Exponent(_up(log(2)))  # |f| >= |arg| - |rest| >= |arg|/2
+                return self.inverse(arg) + QuadraticBound(_up(log(2)))  # |f| >= |arg| - |rest| >= |arg|/2
         bottom = abs(self.values(expr).interval).a
         if bottom > 0:
-            return Exponent(_up(float(-iv.log(bottom).a)))
+            return QuadraticBound(_up(float(-iv.log(bottom).a)))
         if isinstance(expr, log_) and self.values(expr.args[0] - 1).interval.a >= 0:
             # log(1 + w) >= w/(1 + w) for w > 0, so that 1/log <= 2 max(1, 1/w)
-            return self.inverse(expr.args[0] - 1).or_more(Exponent(0.0)) + Exponent(_up(log(2)))
+            return self.inverse(expr.args[0] - 1).maximum(QuadraticBound(0.0)) + QuadraticBound(_up(log(2)))
         if isinstance(expr, atan_) and self.values(expr.args[0]).interval.a >= 0:  # atan(w) >= w/(1 + w) for w > 0
-            return self.inverse(expr.args[0]).or_more(Exponent(0.0)) + Exponent(_up(log(2)))
+            return self.inverse(expr.args[0]).maximum(QuadraticBound(0.0)) + QuadraticBound(_up(log(2)))
         if isinstance(expr, NormalCdf):  # Phi(y) >= e^{-y^2/2}/(2 sqrt(pi) (|y| + 1))
             (y,) = expr.args
-            size = self.modulus(y).or_more(Exponent(0.0)) + Exponent(_up(log(2)))
-            return self.above(y**2 / 2) + size + Exponent(_up(log(4 * pi) / 2))
+            size = self.modulus(y).maximum(QuadraticBound(0.0)) + QuadraticBound(_up(log(2)))
+            return self.above(y**2 / 2) + size + QuadraticBound(_up(log(4 * pi) / 2))
         if expr.is_Add and all(self.values(arg).interval.a >= 0 for arg in expr.args):
             return self._inverse_of_one(expr.args)
         raise NotProved(f"certified: no bound was found for how fast {expr} falls")
 
-    def _inverse_of_one(self, terms: tuple[Expr, ...]) -> Exponent:
-        """Of the term >= 0 whose inverse grows least: a sum of such is no smaller."""
+    def _inverse_of_one(self, terms: tuple[Expr, ...]) -> QuadraticBound:
+        """A bound of log |1/sum| for terms >= 0: that of the term whose inverse grows least."""
         found = []
         for term in terms:
             try:
@@ -177,14 +177,14 @@ class GrowthBounds:
         except NotProved:
             return False
 
-    def above(self, expr: Expr) -> Exponent:
-        """A quadratic above f itself."""
+    def above(self, expr: Expr) -> QuadraticBound:
+        """A quadratic upper bound of f itself."""
         if not expr.has(self.variable):
-            return Exponent(_up(float(ball(expr).upper())))
+            return QuadraticBound(_up(float(ball(expr).upper())))
         if expr.is_polynomial(self.variable) and Poly(expr, self.variable).degree() <= 2:
             return self._of_quadratic(Poly(expr, self.variable))
         if expr.is_Add:
-            return sum((self.above(arg) for arg in expr.args), Exponent(0.0))
+            return sum((self.above(arg) for arg in expr.args), QuadraticBound(0.0))
         if isinstance(expr, log_):
             return self.modulus(expr.args[0])
         factor, rest = expr.as_independent(self.variable, as_Add=False)
@@ -192,48 +192,48 @@ class GrowthBounds:
             return self._scaled(self.above(rest), factor)
         top = self.values(expr).interval.b
         if top < iv.inf:
-            return Exponent(_up(float(top)))
+            return QuadraticBound(_up(float(top)))
         if expr.is_Pow and expr.exp.is_Rational and 0 < expr.exp < 1:
             return self._of_root(self.above(expr.base), expr.exp)
         raise NotProved(f"certified: no bound was found for the growth of exp({expr})")
 
     @staticmethod
-    def _of_root(inside: Exponent, exponent: Expr) -> Exponent:
-        """w^q, from a bound of w >= 0: at most 1 + w, and 1 + sqrt(w) where q <= 1/2; sqrt(b|x|) is at most (1 + b|x|)/2."""
+    def _of_root(inside: QuadraticBound, exponent: Expr) -> QuadraticBound:
+        """A bound of w^q, 0 < q < 1, from one of w >= 0: 1 + w, or 1 + sqrt(w) where q <= 1/2, with sqrt(b|x|) <= (1 + b|x|)/2."""
         constant, linear, square = (max(part, 0.0) for part in inside._parts())
         if exponent > S.Half:
-            return Exponent(_up(constant + 1), linear, square)
-        return Exponent(_up(sqrt(constant) + 1.5), _up(sqrt(square) + linear / 2))
+            return QuadraticBound(_up(constant + 1), linear, square)
+        return QuadraticBound(_up(sqrt(constant) + 1.5), _up(sqrt(square) + linear / 2))
 
     @staticmethod
-    def _scaled(bound: Exponent, factor: Expr) -> Exponent:
+    def _scaled(bound: QuadraticBound, factor: Expr) -> QuadraticBound:
         sizes = ball(factor)
         high, low = float(sizes.upper()), float(sizes.lower())
-        return Exponent(*(_up(part * (high if part > 0 else low)) for part in bound._parts()))
+        return QuadraticBound(*(_up(part * (high if part > 0 else low)) for part in bound._parts()))
 
-    def _of_quadratic(self, polynomial: Poly) -> Exponent:
+    def _of_quadratic(self, polynomial: Poly) -> QuadraticBound:
         c0, c1, c2 = (polynomial.coeff_monomial(self.variable**n) for n in range(3))
-        return Exponent(*(_up(float(ball(c).upper())) for c in (c0, self.side * c1, c2)))
+        return QuadraticBound(*(_up(float(ball(c).upper())) for c in (c0, self.side * c1, c2)))
 
-    def _of_logarithm(self, inside: Expr) -> Exponent:
-        """|log w|, w > 0, is at most a multiple of |x|, or of x^2, as |x| >= 1."""
-        both = self.modulus(inside).or_more(self.inverse(inside))
+    def _of_logarithm(self, inside: Expr) -> QuadraticBound:
+        """A bound of log |log w|, w > 0: |log w| is at most a multiple of |x|, or of x^2, as |x| >= 1."""
+        both = self.modulus(inside).maximum(self.inverse(inside))
         total = max(both.constant, 1.0) + max(both.linear, 0.0) + max(both.square, 0.0)
-        return Exponent(_up(log(total))) + self._line.times(2.0 if both.square > 0 else 1.0)
+        return QuadraticBound(_up(log(total))) + self._identity_bound.times(2.0 if both.square > 0 else 1.0)
 
 
 def _up(number: float) -> float:
-    """Rounded up by more than the rounding of a few float operations."""
+    """The number rounded up by more than the rounding of a few float operations."""
     return number + ROUNDING * abs(number) if number < inf else inf
 
 
 @dataclass(frozen=True)
-class Values:
+class RealSet:
     """A set of real numbers.
 
     Attributes:
-        interval: that holds them, with ends that may be infinite.
-        is_never_zero: whether 0 is excluded, also where the numbers come arbitrarily close.
+        interval: an interval that contains it; ends may be infinite.
+        is_never_zero: whether 0 is known not to be in the set, even if the interval contains 0.
     """
 
     interval: Any
@@ -248,19 +248,19 @@ def _interval(low: Any, high: Any) -> Any:
     return iv.mpf([low, high])
 
 
-def _values(interval: Any, never_zero: bool = False) -> Values:
-    return Values(interval, never_zero or bool(interval.a > 0 or interval.b < 0))
+def _values(interval: Any, never_zero: bool = False) -> RealSet:
+    return RealSet(interval, never_zero or bool(interval.a > 0 or interval.b < 0))
 
 
-def half_line(start: float, side: int) -> Values:
-    """The numbers x with side x >= start > 0."""
+def half_line(start: float, side: int) -> RealSet:
+    """The numbers x with side * x >= start > 0."""
     return _values(_interval(start, inf) if side > 0 else _interval(-inf, -start))
 
 
 class HalfLine(Arithmetic):
-    """The arithmetic of ``Values``."""
+    """The arithmetic of ``RealSet``."""
 
-    def constant(self, expr: Expr) -> Values:
+    def constant(self, expr: Expr) -> RealSet:
         enclosure = ball(expr)
         near = float(enclosure.mid())
         if enclosure == near:
@@ -268,15 +268,15 @@ class HalfLine(Arithmetic):
         low, high = nextafter(float(enclosure.lower()), -inf), nextafter(float(enclosure.upper()), inf)
         return _values(_interval(max(low, 0.0) if expr.is_nonnegative else low, high))
 
-    def add(self, left: Values, right: Values) -> Values:
+    def add(self, left: RealSet, right: RealSet) -> RealSet:
         return _values(left.interval + right.interval)
 
-    def multiply(self, left: Values, right: Values) -> Values:
+    def multiply(self, left: RealSet, right: RealSet) -> RealSet:
         if left.interval == 0 or right.interval == 0:  # 0 times an unbounded set of numbers is 0
             return _values(iv.mpf(0))
         return _values(left.interval * right.interval, left.is_never_zero and right.is_never_zero)
 
-    def power(self, base: Values, exponent: Fraction) -> Values:
+    def power(self, base: RealSet, exponent: Fraction) -> RealSet:
         if exponent.denominator != 1 and not base.is_positive:
             raise NotProved("certified: a branch point of a root cannot be excluded")
         low, high = base.interval.a, base.interval.b
@@ -287,7 +287,7 @@ class HalfLine(Arithmetic):
         raised = iv.exp(iv.mpf(exponent.numerator) / exponent.denominator * iv.log(base.interval))
         return _values(raised, base.is_never_zero)
 
-    def function(self, at: Values, name: str) -> Values:
+    def function(self, at: RealSet, name: str) -> RealSet:
         if name == "log" and not at.is_positive:
             raise NotProved("certified: a branch point of a logarithm cannot be excluded")
         if name in INCREASING:
@@ -305,7 +305,7 @@ def _erf(end: Any) -> Any:
 
 
 def _atan(end: Any) -> Any:
-    nearly = end if abs(end) < SMALL else iv.mpf(atan(float(end)))  # which no float need hold
+    nearly = end if abs(end) < LINEAR_ATAN else iv.mpf(atan(float(end)))  # which no float need hold
     return nearly * _interval(1 - ROUNDING, 1 + ROUNDING)
 
 
@@ -316,6 +316,6 @@ def _normal_cdf(end: Any) -> Any:
 
 
 INCREASING = {"log": iv.log, "erf": _erf, "atan": _atan, "NormalCdf": _normal_cdf}
-"""Functions that are bounded at both ends of an interval."""
+"""Increasing functions, by interval enclosures at a point: their range follows from the ends of an interval."""
 
 HALF_LINE = HalfLine()

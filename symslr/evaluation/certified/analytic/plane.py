@@ -1,8 +1,7 @@
-"""int int u^{k-1} t^{l-1} e^{-ou-pt} prod_j M_j(u, t)^{n_j} du dt for M_j = int F_j e^{-uK-tW} dx, enclosed by a product of rules.
+"""int int u^{k-1} t^{l-1} e^{-ou-pt} prod_j M_j(u, t)^{n_j} du dt for M_j = int F_j e^{-uK-tW} dx, enclosed by a product rule.
 
-So it is where weight and attention each have a normaliser. Along each variable the discretisation error is relative to the
-integral, and the sums begin with Taylor series; what lies beyond their ends is bounded by Hoelder's inequality: docs/proofs.md,
-section 9.
+Such integrals occur where weight and attention each have a normaliser. Along each variable the discretisation error is relative to
+the integral, and the sums begin with Taylor series; the tails are bounded by Hoelder's inequality: docs/proofs.md, section 9.
 """
 
 from __future__ import annotations
@@ -22,48 +21,55 @@ from flint import arb, arb_mat
 from symslr.evaluation.certified.analytic.line import SPARE_NATS, Line, LineRule
 from symslr.evaluation.certified.outer import (
     FEW_COPIES,
-    LEAST_FALL,
+    LEAST_DECAY_RATE,
     MOST_TERMS,
     Array,
     Integrand,
-    Octaves,
-    beginning,
+    OctaveNodes,
     left_end,
+    taylor_at_zero,
 )
-from symslr.evaluation.certified.taylor import Taylor
+from symslr.evaluation.certified.taylor import TaylorModel
 from symslr.evaluation.errors import NotProved, TooManyDigits
 from symslr.evaluation.numbers.balls import exponentials, to_one_unit
 from symslr.evaluation.numbers.elementary import whole_power
 
-PLANNED = np.arange(-100.0, 300.0)
-"""Where the integrand is estimated in floats, in log u and log t."""
+PLANNING_GRID = np.arange(-100.0, 300.0)
+"""Grid of log u and log t on which the integrand is estimated in floats."""
 
-SHARES = (0.5, 0.75, 0.875)
-"""Parts of every factor that may bound what lies beyond an end along one variable; the rest is for the sum over the other."""
+HOELDER_SHARES = (0.5, 0.75, 0.875)
+"""Exponents theta tried in Hoelder's inequality: M^theta bounds the tail along one variable, M^(1 - theta) the sum over the
+other."""
 
 MOST_TOKENS = 8_000
-"""Of the rule over a token: some seconds for a block."""
+"""Most nodes of the rule over a token: some seconds for a block."""
 
 MOST_NODES = 1_000_000
-"""Of the product of both rules: a minute."""
+"""Most nodes of the product of the two outer rules: a minute."""
 
-ENOUGH = 1e5
-"""Nats, and a rate of decay, beyond which a bound of what lies behind an end need not be smaller."""
+BOUND_CAP = 1e5
+"""Caps of minus the logarithm of a tail bound, in nats, and of its rate of decay: beyond, Arb's exponents would overflow."""
 
 BLOCK = 200
-"""Nodes of one variable that are taken at once: products of large matrices are fast, of small ones more tokens are left out."""
+"""Nodes of one variable in a block: products of large matrices are faster, but in small blocks more tokens can be left out."""
 
 TINY = 1e-300
-"""In the place of 0 in a logarithm."""
+"""Replaces 0 in a logarithm."""
 
 Pair = tuple[Integrand, Integrand]
-"""k, offset and copies along u, and along t; the copies are the same."""
+"""The integrand along u and along t; the copies are the same."""
 
 
 @dataclass(frozen=True)
-class End:
-    """Where the nodes of one variable begin, after how many Taylor terms, and where they end; ``further`` is where those begin at
-    which the other variable's Taylor series is summed: before it nothing is left."""
+class NodeRange:
+    """The nodes of one variable.
+
+    Attributes:
+        first: the first node; below it the integrand is a Taylor series in this variable.
+        terms: number of terms of that series.
+        last: the last node.
+        further: the first node, at or before ``first``, at which the Taylor series in the other variable is summed.
+    """
 
     first: int
     terms: int
@@ -73,7 +79,13 @@ class End:
 
 @dataclass(frozen=True)
 class Block:
-    """Some nodes of one variable: the first, e^{-uK} there (a row for every node, a column for every token), and u^k e^{-ou}."""
+    """Consecutive nodes of one variable.
+
+    Attributes:
+        first: index of the first node.
+        loads: e^{-uK}, a row for every node, a column for every token.
+        weights: u^k e^{-ou} at every node.
+    """
 
     first: int
     loads: list[list[Any]]
@@ -82,12 +94,12 @@ class Block:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of the sum that is not only bounded.
+    """A part of the double sum that is computed, not only bounded.
 
     Attributes:
-        blocks: of the first and of the second variable; one only where the other variable's Taylor series is summed.
-        axis: that of the variable with a Taylor series; None where all is summed node by node.
-        tokens: for every factor those that count there, and a bound of what the others hold.
+        blocks: one block of each variable; a single one where the Taylor series of the other variable is summed.
+        axis: the variable with a Taylor series; None where all is summed node by node.
+        tokens: for every factor the tokens that count there, and a ball that holds the rest.
     """
 
     blocks: tuple[Block, ...]
@@ -97,17 +109,23 @@ class Piece:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a sum is taken: where the nodes of both variables begin and end, the pieces, and a ball with all else."""
+    """The plan of a double sum.
 
-    ends: tuple[End, End]
+    Attributes:
+        ends: the nodes of both variables.
+        pieces: the parts to compute.
+        beyond: a ball that holds everything else.
+    """
+
+    ends: tuple[NodeRange, NodeRange]
     pieces: list[Piece]
     beyond: Any
 
 
-class PlaneTransform(Octaves):
-    """The functions M_j of one line with two kernels on the product of the nodes e^{ih}, at one precision; as ``Transform``."""
+class PlaneTransform(OctaveNodes):
+    """The functions M_j(u, t) of one ``Line`` with two kernels, on the product of the nodes e^{ih}, at one precision."""
 
-    grid, most_terms = PLANNED, MOST_TERMS
+    grid, most_terms = PLANNING_GRID, MOST_TERMS
 
     def __init__(self, line: Line, nats: float, power: float, goal: float) -> None:
         super().__init__(power, goal)
@@ -117,15 +135,15 @@ class PlaneTransform(Octaves):
         self.logs = self.known_logs = self._float_logs()
 
     def _float_logs(self) -> list[Array]:
-        """log M_j(e^v, e^s) on ``PLANNED`` in floats, an estimate."""
+        """Estimates of log M_j(e^v, e^s) on the planning grid."""
         with np.errstate(over="ignore", divide="ignore"):
-            loads = [np.exp(np.minimum(PLANNED[:, None] + np.log(own), 700.0)) for own in self.rule.float_kernels]
+            loads = [np.exp(np.minimum(PLANNING_GRID[:, None] + np.log(own), 700.0)) for own in self.rule.float_kernels]
             first, second = (np.exp(-own) for own in loads)
         weights = np.exp(self.rule.float_log_weights)
         return [np.log(np.maximum((first * own) @ second.T, TINY)) for own in weights]
 
     def integral(self, pair: Pair, nats: float) -> Any:
-        """The enclosure.
+        """An enclosure of the integral, of relative width about e^-nats.
 
         Raises:
             NotProved: where a tail is not bounded, or there are too many nodes.
@@ -144,11 +162,11 @@ class PlaneTransform(Octaves):
         return total * self.spacing(pair)
 
     def spacing(self, pair: Pair) -> Any:
-        """What an integral is of its sum over all nodes: a ball around the area that belongs to a node."""
+        """A ball that contains the ratio of the integral to its sum over all nodes: about the square of the step."""
         return prod(self.exact_step / (1 + arb(0, self.discretisation(own).upper())) for own in pair)
 
     def layout(self, pair: Pair, nats: float) -> Layout:
-        """That of the sum for an integral to about e^-nats.
+        """The plan of the sum for an integral to about e^-nats.
 
         Raises:
             NotProved: where a tail is not bounded, or there are too many nodes.
@@ -174,12 +192,12 @@ class PlaneTransform(Octaves):
             if most.upper() < small:  # all M_j fall along both variables
                 beyond += arb(0.5, 0.5) * most.upper()
             else:
-                near_by = [self._near(j, corner) if n else ([0], arb(0)) for j, n in enumerate(pair[0].copies)]
+                near_by = [self._active_tokens(j, corner) if n else ([0], arb(0)) for j, n in enumerate(pair[0].copies)]
                 pieces.append(Piece(blocks, axis, near_by))
         return Layout(ends, pieces, beyond)
 
-    def _blocks(self, axis: int, integrand: Integrand, end: End) -> list[Block]:
-        """The nodes of one variable, some at a time, from ``end.further`` on; a block begins at ``end.first``."""
+    def _blocks(self, axis: int, integrand: Integrand, end: NodeRange) -> list[Block]:
+        """The nodes of one variable from ``end.further`` on, in blocks, one of which begins at ``end.first``."""
         found: list[Block] = []
         starts = sorted({*range(end.first, end.further, -BLOCK), *range(end.first, end.last + 1, BLOCK), end.further})
         for low, high in pairwise([*starts, end.last + 1]):
@@ -190,7 +208,7 @@ class PlaneTransform(Octaves):
         return found
 
     def _block(self, copies: tuple[int, ...], piece: Piece) -> Any:
-        """Over the product of the nodes of two blocks."""
+        """The sum over the product of the nodes of two blocks."""
         one, other = piece.blocks
         tables = []
         for j, (n, (near, left_out)) in enumerate(zip(copies, piece.tokens)):
@@ -203,8 +221,8 @@ class PlaneTransform(Octaves):
         terms = (sum(map(mul, other.weights, map(prod, zip(*rows))), arb(0)) for rows in zip(*tables))
         return sum(map(mul, one.weights, terms), arb(0))
 
-    def _near(self, j: int, loads: list[Any]) -> tuple[list[int], Any]:
-        """The tokens that count for a factor where e^{-uK-tW} is at most ``loads``, and a ball with what the others hold."""
+    def _active_tokens(self, j: int, loads: list[Any]) -> tuple[list[int], Any]:
+        """The tokens that count for factor j where e^{-uK-tW} is at most ``loads``, and a ball that holds the rest."""
         least, near, left_out = float(np.exp(-self.nats - SPARE_NATS)), [], arb(0)
         for i, (load, weight) in enumerate(zip(loads, self.columns[j])):
             part = load * weight
@@ -215,12 +233,13 @@ class PlaneTransform(Octaves):
         return near or [0], arb(0, left_out.upper())
 
     def powers_before(self, pair: Pair, layout: Layout, axis: int) -> list[Any]:
-        """The sums of u^{k + r} over the nodes before the first of a variable, for every Taylor term and the one left out."""
+        """Sums of u^{k + r} over the nodes before the first of a variable, for every Taylor term r and the remainder."""
         end = layout.ends[axis]
         return [self.before(pair[axis].k + r, end.first) for r in range(end.terms + 1)]
 
-    def starts(self, pair: Pair, layout: Layout, piece: Piece) -> Iterator[tuple[Taylor, Any]]:
-        """At every node of a piece with a Taylor series: that of the product of the M_j, and the weight of the node."""
+    def starts(self, pair: Pair, layout: Layout, piece: Piece) -> Iterator[tuple[TaylorModel, Any]]:
+        """For every node of a piece with a Taylor series: the Taylor model of the product of the M_j, and the weight of the
+        node."""
         axis, block, end = piece.axis or 0, piece.blocks[0], layout.ends[piece.axis or 0]
         radius = (end.first * self.exact_step).exp().upper()
         every, errors = [], []
@@ -231,15 +250,15 @@ class PlaneTransform(Octaves):
             every.append((arb_mat([[row[i] for i in near] for row in block.loads]) * terms).tolist())
             errors.append(self.rule.errors[j] + left_out.abs_upper())
         for *own, weight in zip(*every, block.weights):
-            yield beginning(pair[axis], own, errors, radius), weight
+            yield taylor_at_zero(pair[axis], own, errors, radius), weight
 
     @cached_property
     def load_terms(self) -> list[list[list[Any]]]:
-        """For every variable the terms of e^{-uK} in its powers."""
+        """For every variable the Taylor coefficients of e^{-uK} at every token."""
         return [self.rule.load_terms(axis) for axis in range(2)]
 
-    def _ends(self, pair: Pair, nats: float) -> tuple[tuple[End, End], Any, float]:
-        """Where the rules have their nodes for an integral to about e^-nats; a ball with all that lies beyond; log of its aim.
+    def _ends(self, pair: Pair, nats: float) -> tuple[tuple[NodeRange, NodeRange], Any, float]:
+        """(nodes of both variables, a ball that holds the tails, log of the absolute error aimed at) for a relative error e^-nats.
 
         Raises:
             NotProved: where a tail is not bounded.
@@ -248,17 +267,17 @@ class PlaneTransform(Octaves):
         goal = float(np.logaddexp.reduce(terms, axis=None)) - nats
         found, beyond = [], arb(0)
         for axis, own in enumerate(pair):
-            across = terms.take(0, axis=axis) - float(own.k) * PLANNED[0]
+            across = terms.take(0, axis=axis) - float(own.k) * PLANNING_GRID[0]
             left, count = left_end(
                 own, self.rule.float_log_moments(axis)[: self.most_terms + 1], goal - float(np.logaddexp.reduce(across))
             )
             last, tail = self._right_end(pair, axis, int(np.argmax(terms.max(axis=1 - axis))), goal)
             beyond += arb(0.5, 0.5) * tail
-            found.append(End(floor(left / self.step), count, last))
+            found.append(NodeRange(floor(left / self.step), count, last))
         at_zero = [(m, n) for m, n in zip(self.rule.at(arb(0)), pair[0].copies) if n]
         size = sum(n * float(m.log()) for m, n in at_zero)
         u, t = found
-        # before it, and before the first u, so little is left that all factors may be as at u = t = 0
+        # below this t and below the first u the factors may be bounded by their values at u = t = 0
         further = floor((goal - size - float(pair[0].k) * u.first * self.step) / float(pair[1].k) / self.step)
         further = min(further, t.first)
         corner = self.before(pair[0].k, u.first) * self.before(pair[1].k, further)
@@ -268,35 +287,35 @@ class PlaneTransform(Octaves):
         return ends, beyond + arb(0.5, 0.5) * corner.upper(), goal
 
     def _right_end(self, pair: Pair, axis: int, peak: int, goal: float) -> tuple[int, Any]:
-        """The last node of one variable, and a bound of the sum over all that lies beyond along it, whatever the other is.
+        """(last node of one variable, bound of the sum over all nodes beyond it and all nodes of the other variable).
 
         Raises:
             NotProved: where no bound is small.
         """
-        found = [self._end_by(pair, axis, share, peak, goal) for share in SHARES]
+        found = [self._end_by(pair, axis, share, peak, goal) for share in HOELDER_SHARES]
         ends = [end for end in found if end is not None]
         if not ends:
             raise NotProved("certified: the right tail of the Laplace integral is not bounded: extreme parameters")
         return min(ends, key=itemgetter(0))
 
     def _end_by(self, pair: Pair, axis: int, share: float, peak: int, goal: float) -> tuple[int, Any] | None:
-        """As ``_right_end`` by one share of every factor; None where its bound is not small."""
-        other = self._everywhere(pair[1 - axis], 1 - axis, 1 - share)
+        """As ``_right_end`` with one Hoelder exponent; None where its bound is not small enough."""
+        other = self._total_bound(pair[1 - axis], 1 - axis, 1 - share)
 
         def bound(index: int) -> Any:
-            own = self._beyond(pair[axis], axis, share, float(PLANNED[index]))
+            own = self._tail_bound(pair[axis], axis, share, float(PLANNING_GRID[index]))
             return arb(np.inf) if own is None else (own * other).upper()
 
-        last, most = len(PLANNED) - 1, arb(goal).exp()
+        last, most = len(PLANNING_GRID) - 1, arb(goal).exp()
         if not bound(last) < most:
             return None
         last = bisect_left(range(last), True, lo=peak + 1, key=lambda index: bool(bound(index) < most))
-        return ceil(float(PLANNED[last]) / self.step), bound(last)
+        return ceil(float(PLANNING_GRID[last]) / self.step), bound(last)
 
-    def _beyond(self, integrand: Integrand, axis: int, share: float, v: float) -> Any:
-        """A bound of the sum over the nodes beyond v of u^k e^{-ou} prod M_j(u)^{share n_j}, the other variable being 0.
+    def _tail_bound(self, integrand: Integrand, axis: int, share: float, v: float) -> Any:
+        """A bound of the sum over the nodes beyond v of u^k e^{-ou} prod M_j(u/share)^{share n_j}, with 0 for the other variable.
 
-        Of M(u/share), which Hoelder's inequality leaves; None where it is not seen to fall.
+        None where the terms are not seen to decay.
         """
         u, part = arb(v).exp(), arb(share)
         rate = integrand.offset * u
@@ -311,20 +330,20 @@ class PlaneTransform(Octaves):
             if frozen:
                 log_bound += part * frozen * self.rule.at(u / part, axis)[j].upper().log()
             rate += m * p
-        if not (rate > integrand.k + LEAST_FALL and log_bound.is_finite()):
+        if not (rate > integrand.k + LEAST_DECAY_RATE and log_bound.is_finite()):
             return None
         log_bound, rate = (
-            log_bound.max(arb(-ENOUGH)),
-            rate.min(arb(ENOUGH)),
+            log_bound.max(arb(-BOUND_CAP)),
+            rate.min(arb(BOUND_CAP)),
         )  # e^{-ou} leaves nothing that Arb could name
         return log_bound.exp() / ((rate - integrand.k) * self.exact_step).expm1()
 
-    def _everywhere(self, integrand: Integrand, axis: int, share: float) -> Any:
-        """A bound of the sum over all nodes of u^k e^{-ou} prod M_j(u)^{share n_j}, the other variable being 0; or oo."""
+    def _total_bound(self, integrand: Integrand, axis: int, share: float) -> Any:
+        """A bound of the same sum over all nodes, or infinity."""
         at_zero, least = self.rule.at(arb(0)), arb(np.inf)
         size = sum((share * n * m.upper().log() for m, n in zip(at_zero, integrand.copies) if n), arb(0))
-        for v in PLANNED[::8].tolist():
-            beyond = self._beyond(integrand, axis, share, v)
+        for v in PLANNING_GRID[::8].tolist():
+            beyond = self._tail_bound(integrand, axis, share, v)
             if beyond is not None:
                 k, step = integrand.k, self.exact_step
                 # the nodes before v + h, as v is none; those from there on lie beyond v + mh

@@ -1,4 +1,5 @@
-"""Laplace transforms M_j(u) = int F_j e^{-uK} dx: the outer rule for them, all lines of a formula: docs/proofs.md, section 7."""
+"""The outer rule for Laplace transforms M_j(u) = int F_j e^{-uK} dx, and all such integrals of a formula: docs/proofs.md, section
+7."""
 
 from __future__ import annotations
 
@@ -12,37 +13,38 @@ from sympy import Expr
 from symslr.evaluation.certified.analytic.line import Line, LineRule, most_balls
 from symslr.evaluation.certified.analytic.plane import PlaneTransform
 from symslr.evaluation.certified.normal_form import LineToken, Monomial, X
-from symslr.evaluation.certified.outer import Integrand, Octaves, OuterRule
+from symslr.evaluation.certified.outer import Integrand, OctaveNodes, OuterRule
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.balls import exponentials
 
 GUARD_NATS = 6.0
 GUARD_BITS = 40
-"""An integral is aimed so much below the error asked for, and numbers have so many bits below that: sums of 10^6 terms take 20."""
+"""Safety margins: the error aimed at is this many nats below that asked for, and numbers have that many further bits, of which a
+sum of 10^6 terms needs 20."""
 
-BLOCK = 8
-"""Octaves of u whose sums are over the same tokens."""
+OCTAVES_PER_BLOCK = 8
+"""Octaves of u in which the sums run over the same tokens."""
 
-PLANNED = np.arange(-100.0, 300.0, 0.25)
-"""Where the integrand is estimated in floats, in log u."""
+PLANNING_GRID = np.arange(-100.0, 300.0, 0.25)
+"""Grid of log u on which the integrand is estimated in floats."""
 
 
-class Transform(Octaves, OuterRule):
-    """The functions M_j of one line at one precision; every integral of a formula takes them from here.
+class Transform(OctaveNodes, OuterRule):
+    """The functions M_j of one ``Line`` at one precision, shared by all integrals of a formula.
 
     Args:
-        nats: errors of about e^-nats in the M_j.
-        power, goal: as for ``Octaves``.
+        nats: the errors of the M_j are about e^-nats.
+        power, goal: as for ``OctaveNodes``.
     """
 
-    grid = PLANNED
+    grid = PLANNING_GRID
 
     def __init__(self, line: Line, nats: float, power: float, goal: float) -> None:
         super().__init__(power, goal)
         self.line, self.nats = line, nats
         self.rule: LineRule = line.rule(nats)
         self.known = {}
-        self.logs = self.known_logs = list(self.rule.float_logs(PLANNED))
+        self.logs = self.known_logs = list(self.rule.float_logs(PLANNING_GRID))
         self.log_moments, self.errors = self.rule.float_log_moments(0), self.rule.errors
 
     @property
@@ -51,7 +53,9 @@ class Transform(Octaves, OuterRule):
 
     def fill(self, nodes: range) -> None:
         while missing := [i for i in nodes if i not in self.known]:
-            run = [i for count, i in enumerate(missing[: BLOCK * self.per_octave]) if i == missing[0] + count]
+            run = [
+                i for count, i in enumerate(missing[: OCTAVES_PER_BLOCK * self.per_octave]) if i == missing[0] + count
+            ]
             seen = self.rule.seen((run[0] * self.exact_step).exp())
             run = run[: max(most_balls() // len(seen.kernel), 1)]
             loads = arb_mat(exponentials(seen.kernel, run[0], self.per_octave, len(run)))
@@ -65,14 +69,14 @@ class Transform(Octaves, OuterRule):
 
 
 class Lines:
-    """The lines of one formula: those with the same kernels share their strip, their nodes and the values there.
+    """The line integrals of one formula; those with the same kernels share strips, nodes and values.
 
     Args:
         terms: all monomials of the formula.
 
     Attributes:
-        factors: beside every kernel, or two.
-        powers: one more than the largest of u, or t, under an integral of these.
+        factors: the factors F for every tuple of kernels.
+        powers: for every tuple of kernels the largest power of u or t under an integral, plus one.
     """
 
     def __init__(self, terms: list[Monomial]) -> None:
@@ -90,7 +94,8 @@ class Lines:
         self.transforms: dict[tuple[Expr, ...], Transform | PlaneTransform] = {}
 
     def integral(self, term: Monomial, bits: int) -> Any:
-        """The integral of u^{power} e^{-offset u} prod over tokens, over u (and t) in (0, oo), aimed at relative error 2^-bits.
+        """An enclosure of the integral of u^{power} e^{-offset u} prod of tokens over u (and t) in (0, oo), of relative width
+        2^-bits.
 
         Raises:
             NotProved: where no proof is found, with the reason.
@@ -99,7 +104,7 @@ class Lines:
         nats = bits * log(2) + GUARD_NATS
         needed = nats + GUARD_NATS
         while True:
-            transform = self._transform(kernels, needed + 1, nats)  # what is needed moves a little with the nodes
+            transform = self._transform(kernels, needed + 1, nats)  # + 1: the need changes a little with the nodes
             with ctx.workprec(line_bits(transform.nats)):
                 integrand = self.integrand(term)
                 needed = transform.needed_nats(integrand if len(kernels) > 1 else [integrand], nats)
@@ -107,20 +112,24 @@ class Lines:
                     return transform.integral(integrand, nats)
 
     def value(self, token: LineToken, bits: int) -> Any:
-        """int F dx."""
+        """An enclosure of int F dx."""
         nats = bits * log(2) + GUARD_NATS
         with ctx.workprec(line_bits(nats)):
             return self.line(token.kernels).rule(nats).at(arb(0))[self.factors[token.kernels].index(token.factor)]
 
     def kernels(self, term: Monomial) -> tuple[Expr, ...]:
-        """Those of its tokens, which are the same for all."""
+        """The kernels of the tokens of a monomial, which have to be the same for all.
+
+        Raises:
+            NotProved: where they differ.
+        """
         found = {token.kernels for token, n in term.tokens.items() if n}
         if len(found) != 1:
             raise NotProved("certified: no proof is available for different kernels under one Laplace integral")
         return found.pop()
 
     def integrand(self, term: Monomial) -> Any:
-        """What stands under the integral of a term at the current precision: along every variable where there are two."""
+        """The integrand of a monomial at the current precision: an ``Integrand``, or one for each of two variables."""
         kernels, counts = self.kernels(term), {token.factor: n for token, n in term.tokens.items()}
         copies = tuple(counts.get(factor, 0) for factor in self.factors[kernels])
         along = tuple(Integrand.of(term, copies, axis) for axis in range(len(kernels)))

@@ -1,1 +1,1 @@
-"""The least value over a scale, enclosed: Taylor models of the integrals and branch and bound; docs/proofs.md, section 8."""
+"""Proved enclosures of the least value over a scale, by Taylor models and branch and bound; docs/proofs.md, section 8."""

@@ -1,6 +1,6 @@
-"""Arrays of balls, in floats or in Arb, and power series with them as coefficients.
+"""Arrays of balls, in floats or in Arb, and power series with such arrays as coefficients.
 
-In floats a middle and a radius are far faster than Arb, where few digits do; every radius is rounded up.
+Where few digits suffice, a float midpoint and radius are far faster than Arb; radii are rounded up.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from flint import arb, arb_mat
 
 from symslr.evaluation.numbers.balls import exponentials, to_one_unit
 
-UNIT = 2.0**-52
-"""Relative error of a float operation, and as much again."""
+FLOAT_ERROR = 2.0**-52
+"""Bound of the relative error of a float operation: twice the unit roundoff."""
 
-OF_EXP = 2.0**-48
-"""That of an exponential and of the sums and differences around it."""
+EXP_ERROR = 2.0**-48
+"""Bound of the relative error of an exponential and of the additions around it."""
 
-OF_RADII = 1 + 2.0**-36
-"""More than the roundings of a radius, a sum of up to some thousand terms."""
+RADIUS_FACTOR = 1 + 2.0**-36
+"""Factor by which radii are rounded up: more than the rounding of a sum of some thousand terms."""
 
-TINY = 1e-300
-"""More than what is lost where floats underflow."""
+UNDERFLOW = 1e-300
+"""Added to radii: more than what underflow loses."""
 
 
 @dataclass(frozen=True)
 class FloatBalls:
-    """An array of balls of two axes: middles and radii in floats."""
+    """A matrix of balls: midpoints and radii as float arrays."""
 
     middle: Any
     radius: Any
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[Any]]) -> FloatBalls:
-        """From Arb's balls."""
+        """From rows of Arb's balls."""
         middles = [[float(own) for own in row] for row in rows]
         off = [[_above((own - at).abs_upper()) for own, at in zip(*both)] for both in zip(rows, middles)]
         return cls(np.array(middles), np.array(off))
@@ -50,51 +50,52 @@ class FloatBalls:
         nodes = [[-(arb.const_log2() * (first + i) / per_octave).exp()] for i in range(count)]
         exponents = cls.of(nodes) * cls.of([slopes])
         low, high = (np.exp(exponents.middle + side * exponents.radius) for side in (-1, 1))
-        return cls((low + high) / 2, ((high - low) / 2 + OF_EXP * high) * OF_RADII + TINY)
+        return cls((low + high) / 2, ((high - low) / 2 + EXP_ERROR * high) * RADIUS_FACTOR + UNDERFLOW)
 
     def __add__(self, other: FloatBalls) -> FloatBalls:
         total = self.middle + other.middle
-        return FloatBalls(total, (self.radius + other.radius + UNIT * abs(total)) * OF_RADII + TINY)
+        return FloatBalls(total, (self.radius + other.radius + FLOAT_ERROR * abs(total)) * RADIUS_FACTOR + UNDERFLOW)
 
     def __mul__(self, other: FloatBalls) -> FloatBalls:
         product, size = self.middle * other.middle, abs(other.middle) + other.radius
-        radius = abs(self.middle) * other.radius + self.radius * size + UNIT * abs(product)
-        return FloatBalls(product, radius * OF_RADII + TINY)
+        radius = abs(self.middle) * other.radius + self.radius * size + FLOAT_ERROR * abs(product)
+        return FloatBalls(product, radius * RADIUS_FACTOR + UNDERFLOW)
 
     def __matmul__(self, other: FloatBalls) -> FloatBalls:
         own, size = abs(self.middle), abs(other.middle)
-        rounding = UNIT * (self.middle.shape[1] + 4)
+        rounding = FLOAT_ERROR * (self.middle.shape[1] + 4)
         radius = own @ (other.radius + rounding * size) + self.radius @ (size + other.radius)
-        return FloatBalls(self.middle @ other.middle, radius * OF_RADII + TINY)
+        return FloatBalls(self.middle @ other.middle, radius * RADIUS_FACTOR + UNDERFLOW)
 
     def scaled(self, p: int, q: int) -> FloatBalls:
         """Times p/q."""
         total = self.middle * (p / q)
-        return FloatBalls(total, (self.radius * abs(p / q) + 2 * UNIT * abs(total)) * OF_RADII + TINY)
+        return FloatBalls(total, (self.radius * abs(p / q) + 2 * FLOAT_ERROR * abs(total)) * RADIUS_FACTOR + UNDERFLOW)
 
     def columns(self, places: Sequence[int]) -> FloatBalls:
-        """Some of them."""
+        """The columns with these indices."""
         return FloatBalls(self.middle[:, places], self.radius[:, places])
 
     @classmethod
     def beside(cls, arrays: Sequence[FloatBalls]) -> FloatBalls:
-        """The columns of several."""
+        """Several matrices side by side."""
         return cls(np.hstack([own.middle for own in arrays]), np.hstack([own.radius for own in arrays]))
 
     def to_one_unit(self) -> FloatBalls:
-        """Rounded to absolute errors, where products of matrices are far faster then."""
+        """The entries rounded to a common absolute precision, which makes products of Arb's matrices faster; unchanged for
+        floats."""
         return self
 
     def transposed(self) -> FloatBalls:
-        """Rows as columns."""
+        """The transposed matrix."""
         return FloatBalls(self.middle.T, self.radius.T)
 
     def widened(self, error: Any) -> FloatBalls:
-        """Every ball by so much."""
-        return FloatBalls(self.middle, (self.radius + _above(error)) * OF_RADII)
+        """Every radius increased by ``error``."""
+        return FloatBalls(self.middle, (self.radius + _above(error)) * RADIUS_FACTOR)
 
     def single(self) -> Any:
-        """The ball of an array of one, as one of Arb's."""
+        """The entry of a 1 x 1 matrix as one of Arb's balls."""
         return arb(float(self.middle[0, 0]), float(self.radius[0, 0]))
 
 
@@ -148,13 +149,13 @@ class ArbBalls:
 
 
 def _above(number: Any) -> float:
-    """A float above one of Arb's >= 0."""
-    return nextafter(float(number.upper()), inf) * (1 + UNIT)
+    """A float above an Arb ball >= 0."""
+    return nextafter(float(number.upper()), inf) * (1 + FLOAT_ERROR)
 
 
 @dataclass(frozen=True)
 class PowerSeries:
-    """A power series, cut after ``length`` terms; further coefficients are zero. They are of any kind that adds and multiplies."""
+    """A power series truncated after ``length`` terms; coefficients may be anything that can be added and multiplied."""
 
     coefficients: list[Any]
     length: int
@@ -177,7 +178,7 @@ class PowerSeries:
         return PowerSeries(found, self.length)
 
     def of_each(self, operation: Callable[[Any], Any]) -> PowerSeries:
-        """Of every coefficient."""
+        """The series with ``operation`` applied to every coefficient."""
         return PowerSeries([operation(own) for own in self.coefficients], self.length)
 
     def to_one_unit(self) -> PowerSeries:
@@ -191,12 +192,12 @@ class PowerSeries:
         return self.of_each(lambda own: own.scaled(p, q))
 
     def widened(self, error: Any) -> PowerSeries:
-        """With an error of the function, a number wherever its argument is."""
+        """The series of a function with a constant error: the first coefficient is widened."""
         first, *others = self.coefficients
         return PowerSeries([first.widened(error), *others], self.length)
 
     def exponential(self, value: Any) -> PowerSeries:
-        """exp(series) where ``value`` is that of its first coefficient, which is not looked at."""
+        """exp(series), given ``value`` = exp(first coefficient)."""
         found, length = [value], self.length if len(self.coefficients) > 1 else 1
         for k in range(1, length):
             places = range(1, min(k + 1, len(self.coefficients)))

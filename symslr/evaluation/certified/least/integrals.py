@@ -1,8 +1,8 @@
 """Laplace integrals as functions of a scale: Taylor models over an interval of it.
 
-The rules of ``analytic`` are finite sums, analytic in the scale, and their errors are bounded at every scale of an interval.
-So the sums are expanded at a centre, the last coefficient is enclosed over the whole interval, and the errors are added:
-docs/proofs.md, section 8.
+The rules of ``analytic`` are finite sums, analytic in the scale, with errors bounded at every scale of an interval. So the sums are
+expanded in Taylor series at a centre, the last coefficient is enclosed over the whole interval (Lagrange remainder), and the errors
+are added: docs/proofs.md, section 8.
 """
 
 from __future__ import annotations
@@ -17,9 +17,15 @@ import numpy as np
 from flint import arb, arb_mat, arb_poly, arb_series, ctx
 from sympy import Expr
 
-from symslr.evaluation.certified.analytic.arithmetic import Series, all_enclosed, kept, series_power, terms
-from symslr.evaluation.certified.analytic.line import Line, Seen, nonnegative, sizes
-from symslr.evaluation.certified.analytic.transform import BLOCK, Transform, line_bits
+from symslr.evaluation.certified.analytic.arithmetic import (
+    Series,
+    all_enclosed,
+    cached_with_refusals,
+    series_length,
+    series_power,
+)
+from symslr.evaluation.certified.analytic.line import ActiveTokens, Line, nonnegative, sizes
+from symslr.evaluation.certified.analytic.transform import OCTAVES_PER_BLOCK, Transform, line_bits
 from symslr.evaluation.certified.least.arrays import PowerSeries
 from symslr.evaluation.certified.outer import Integrand, Window
 from symslr.evaluation.certified.taylor import Jet
@@ -28,27 +34,27 @@ from symslr.evaluation.numbers.balls import exponentials
 from symslr.evaluation.numbers.elementary import Between, by_squaring
 
 FEW_BITS = 64
-"""Of sums of which no more than a bound is needed."""
+"""Working precision of sums of which only a bound is needed."""
 
 ROUGH_NATS = 38.0
-"""Errors of about e^-38 are more than the roundings of some hundred terms to ``FEW_BITS``."""
+"""For errors of e^-38 and more ``FEW_BITS`` suffice: the rounding of some hundred terms is smaller."""
 
 
-class MovingTransform(Transform):
-    """The functions M_j of one line at every scale of an interval.
+class TransformInScale(Transform):
+    """The functions M_j of one ``Line`` as functions of the scale, on an interval of it.
 
-    ``at`` of the base class encloses them there, so that its bounds of the tails hold throughout.
+    The base class works with a ball for the scale, so that its bounds hold on the whole interval.
 
     Args:
         line: with ``scale`` in its kernel or factors.
-        nats: errors of about e^-nats in the M_j.
-        goal: errors of about e^-goal of an integral in its tails.
-        scale: holds the interval.
-        integrands: all that are asked for.
+        nats: the errors of the M_j are about e^-nats.
+        goal: the relative errors of an integral from its tails are about e^-goal.
+        scale: the scale, with a ball that contains the interval.
+        integrands: all integrands that will be needed.
     """
 
     most_terms = 12
-    """Every term of the Taylor series in u is a series in the scale."""
+    """Fewer than for numbers, as every term of the Taylor series in u is a series in the scale."""
 
     def __init__(self, line: Line, nats: float, goal: float, scale: Between, integrands: Sequence[Integrand]) -> None:
         self.scale, self.integrands = scale, integrands
@@ -58,7 +64,8 @@ class MovingTransform(Transform):
         self.known_off: dict[Integrand, Any] = {}
 
     def model(self, integrand: Integrand, sums: Sums) -> Jet:
-        """The model of int_0^oo u^{k-1} e^{-ou} prod_j M_j(u)^{n_j} du, from the sums of a part of the interval."""
+        """A Taylor model of int_0^oo u^{k-1} e^{-ou} prod_j M_j(u)^{n_j} du in the scale, from the sums of a part of the
+        interval."""
         window = self.windows[integrand]
         off = self._off(integrand)
         step = self.exact_step
@@ -70,20 +77,20 @@ class MovingTransform(Transform):
         return sums.model([step * own for own in sums.joined(thin, near, wide)], rest)
 
     def fill(self, nodes: range) -> None:
-        """At the last node alone, where copies of the M_j are frozen: a model takes no other values at single nodes."""
+        """Compute the M_j at the last node only, for the right tail: a Taylor model does not need values at other nodes."""
         super().fill(nodes[-1:])
 
     def sums(self, at: Any, length: int, is_sharp: bool) -> FiniteSums:
-        """As series in the scale, begun at a number or a whole interval."""
+        """The finite sums as series in the scale, expanded at a number or over a whole interval."""
         return FiniteSums(self, at, length, is_sharp)
 
     def value(self, j: int, sums: Sums) -> Jet:
-        """The model of M_j(0)."""
+        """A Taylor model of M_j(0) in the scale."""
         series = sums.joined(*(own.at_zero()[j] for own in (sums.thin, sums.near, sums.wide)))
         return sums.model(series, arb(0, self.rule.errors[j]))
 
     def missing_nats(self) -> float:
-        """How much smaller the errors of the M_j have to be for the integrals to about e^-goal; 0 where they are."""
+        """Nats by which the errors of the M_j have to shrink for relative errors e^-goal of the integrals; 0 where they suffice."""
         needed = max([0.0, *(self.needed_nats([integrand], self.goal) - self.nats for integrand in self.integrands)])
         if needed > 0:
             return needed
@@ -95,14 +102,14 @@ class MovingTransform(Transform):
 
     @cached_property
     def nodes(self) -> range:
-        """Those of all windows."""
+        """The nodes from the first to the last of all windows."""
         windows = [window.nodes for window in self.windows.values()]
         return range(min(window[0] for window in windows), max(window[-1] for window in windows) + 1)
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """The nodes a few octaves at a time, where the kernel does not move or with the whole interval of K."""
-        found, many = [], BLOCK * self.per_octave
+        """The nodes in blocks of a few octaves, with e^{-uK} for the ball of K over the whole interval of the scale."""
+        found, many = [], OCTAVES_PER_BLOCK * self.per_octave
         for low in range(0, len(self.nodes), many):
             run = self.nodes[low : low + many]
             seen = self.rule.seen((run[0] * self.exact_step).exp())
@@ -116,7 +123,7 @@ class MovingTransform(Transform):
 
     @cached_property
     def windows(self) -> dict[Integrand, Window]:
-        """For every integrand the nodes of its sum, and what lies beyond."""
+        """For every integrand the nodes of its sum and bounds of the rest."""
         return {integrand: self.window(integrand, self.goal) for integrand in self.integrands}
 
     @cached_property
@@ -132,8 +139,8 @@ class MovingTransform(Transform):
         return exponent.exp()
 
     def _sum(self, sums: FiniteSums, integrand: Integrand, window: Window) -> Any:
-        """sum over the window of the integrand of the finite sums, and of its polynomial before, as a series."""
-        with terms(sums.length):
+        """The outer sum of the integrand over the window, and of the Taylor polynomial below it, as a series in the scale."""
+        with series_length(sums.length):
             total = arb_series([0])
             for r, coefficient in enumerate(sums.start(integrand, window.start.length)):
                 total = total + coefficient * self.before(integrand.k + r, window.nodes[0])
@@ -147,19 +154,19 @@ class MovingTransform(Transform):
 
     @cached_property
     def above(self) -> list[list[Any]]:
-        """Bounds of |M_j| and of the finite sums that stand for them, at every scale, for every node."""
+        """For every node upper bounds of |M_j| and of the finite sums that approximate them, at every scale."""
         rows = (row for block in self.blocks for row in self.rule.sums(block.rounded, block.seen))
         return [[abs(moment).upper() for moment in row] for row in rows]
 
     def _off(self, integrand: Integrand) -> Any:
-        """A ball above the change of the outer sum by the errors of the M_j, at every scale; kept."""
+        """An upper bound of the change of the outer sum by the errors of the M_j, at every scale; cached."""
         if integrand not in self.known_off:
             nodes = self.windows[integrand].nodes
             self.known_off[integrand] = sum((self._off_at(integrand, i) for i in nodes), arb(0))
         return self.known_off[integrand]
 
     def _off_at(self, integrand: Integrand, i: int) -> Any:
-        """Of one node."""
+        """The contribution of one node to that bound."""
         above, total = self.above[i - self.nodes[0]], arb(0)
         for j, n in enumerate(integrand.copies):
             if n:
@@ -173,14 +180,14 @@ class MovingTransform(Transform):
 
 @dataclass(frozen=True)
 class Block:
-    """Some nodes: the tokens that are seen there, and their e^{-uK}, a row for every node."""
+    """Consecutive nodes: the tokens that count there, and their e^{-uK}, a row for every node."""
 
-    seen: Seen
+    seen: ActiveTokens
     loads: Any
 
     @cached_property
     def rounded(self) -> Any:
-        """Where no more than a bound is needed: products of few bits are faster."""
+        """``loads`` rounded to ``FEW_BITS``, for bounds: products are then faster."""
         with ctx.workprec(FEW_BITS):
             return self.loads * arb(1)
 
@@ -189,13 +196,13 @@ class FiniteSums:
     """The sums M_j(u) = step sum_i F_j(x_i) e^{-u K(x_i)} of one rule, as series in the scale.
 
     Args:
-        transform: whose rule it is.
-        at: where the series begin: a number, or a whole interval.
-        length: terms kept.
-        is_sharp: whether to more than ``FEW_BITS``.
+        transform: whose rule is used.
+        at: the point of expansion: a number, or a whole interval.
+        length: number of terms.
+        is_sharp: whether to compute in more than ``FEW_BITS``.
     """
 
-    def __init__(self, transform: MovingTransform, at: Any, length: int, is_sharp: bool) -> None:
+    def __init__(self, transform: TransformInScale, at: Any, length: int, is_sharp: bool) -> None:
         self.is_sharp = is_sharp
         self.bits = line_bits(transform.nats) if is_sharp else FEW_BITS
         self.transform, self.length = transform, length
@@ -203,13 +210,13 @@ class FiniteSums:
         self.series = Series(transform.scale, at)
         self.orders = range(length if transform.is_kernel_moving else 1)
         self.tokens: list[tuple[Any, list[Any]]] = []
-        with terms(length):
+        with series_length(length):
             step = arb_series([transform.rule.step])
             self.weights = [self._token(x, step) for x in transform.rule.nodes]
         self.matrix = arb_mat(self.weights)
 
     def _token(self, x: Any, step: Any) -> list[Any]:
-        """Of one token the coefficients of step F_j (K - K_0)^m from t^m on, for every j and m."""
+        """For one token the coefficients of step F_j (K - K_0)^m from t^m on, for every j and m, K_0 the constant term of K."""
         line = self.transform.line
         if not self.transform.is_kernel_moving:
             weighted = [factor * step for factor in self._values(line.factors, x)]
@@ -225,7 +232,7 @@ class FiniteSums:
         return [product[k] for m, product in products for k in range(m, self.length)]
 
     def _values(self, functions: tuple[Expr, ...], x: Any) -> list[Any]:
-        """In few bits, where these tell a function from its singularities."""
+        """Values of functions at x, in few bits unless these cannot exclude a singularity."""
         at = self.transform.line.variable, arb_series([x]), self.series
         try:
             with ctx.workprec(self.bits):
@@ -235,7 +242,7 @@ class FiniteSums:
 
     @cached_property
     def rows(self) -> list[list[Any]]:
-        """Sums over the rule at every node of the outer sum: products of matrices, far faster than row by row."""
+        """The sums over tokens at every node of the outer sum, by products of matrices, which are far faster than row by row."""
         with ctx.workprec(self.bits):
             if self.transform.is_kernel_moving:
                 loads = self.transform.loads([kernel[0] for kernel, _ in self.tokens], self.transform.nodes)
@@ -246,15 +253,15 @@ class FiniteSums:
                 found += block.seen.sums(block.loads if self.is_sharp else block.rounded, self.weights, own)
             return found
 
-    @kept
+    @cached_with_refusals
     def at(self, i: int) -> list[Any]:
-        """The series of M_j(e^{ih}) for every factor, i one of the nodes of the transform."""
+        """The series of M_j(e^{ih}) in the scale for every factor, i one of the nodes of the transform."""
         return self._series(self.rows[i - self.transform.nodes[0]], -(i * self.transform.exact_step).exp())
 
     def start(self, integrand: Integrand, count: int) -> list[Any]:
         """The coefficients of 1, u, ..., u^{count - 1} in e^{-ou} prod_j M_j^{n_j}, as series."""
         offset = [arb_series([(-integrand.offset) ** r / factorial(r)]) for r in range(count)]
-        with terms(self.length):
+        with series_length(self.length):
             product = PowerSeries(offset, count)
             for j, n in enumerate(integrand.copies):
                 if n:
@@ -269,7 +276,7 @@ class FiniteSums:
             with ctx.workprec(self.bits):
                 table = ((arb_mat(rule.load_terms(0)[:most]) * arb(1)) * self.matrix).tolist()
             return [list(column) for column in zip(*(self._series(row, arb(0)) for row in table))]
-        with terms(self.length):
+        with series_length(self.length):
             found = [[arb_series([0])] * most for _ in rule.errors]
             for kernel, factors in self.tokens:
                 load = arb_series([1])
@@ -301,13 +308,16 @@ class FiniteSums:
 
 
 class Sums:
-    """The finite sums of a transform at the centre of a part of its interval, and over the whole part.
+    """The finite sums from which a Taylor model is made, on a part of the interval of a transform.
+
+    ``near`` are the series at the centre; ``thin`` the same in full precision for the first terms; ``wide`` the series over the
+    whole part, whose last coefficient encloses the remainder.
 
     Args:
-        transform: of an interval that holds the part.
+        transform: of an interval that contains the part.
         centre, radius: of the part, exact.
-        length: terms of the models.
-        sharp: of these the first so many are as sharp as the transform, unless it is rough; of the others few digits do.
+        length: number of terms of the models.
+        sharp: how many of the first terms are computed in full precision, unless the transform is rough.
     """
 
     def __init__(self, transform: Any, centre: Any, radius: Any, length: int, sharp: int) -> None:
@@ -318,7 +328,7 @@ class Sums:
         self.wide = transform.sums(centre + arb(0, radius), length + 1, False)
 
     def joined(self, thin: Any, near: Any, wide: Any) -> list[Any]:
-        """The coefficients of three series of one function: as many as there are of the sharper, the last of the widest."""
+        """Coefficients from three series of one function: first those of ``thin``, then of ``near``, the last one of ``wide``."""
         return [
             (thin if k < self.thin.length else near if k < self.length else wide)[k] for k in range(self.length + 1)
         ]

@@ -1,4 +1,4 @@
-"""An expression of Laplace integrals as a function of one scale: its Taylor models."""
+"""Taylor models of an expression of Laplace integrals as a function of one scale."""
 
 from __future__ import annotations
 
@@ -14,50 +14,52 @@ from sympy import Add, Basic, Expr, Integral, Mul, Pow, S, Symbol, exp
 from symslr.evaluation.certified.analytic.arithmetic import PROOF_BITS
 from symslr.evaluation.certified.analytic.transform import Lines, line_bits
 from symslr.evaluation.certified.backend import Modulus, substitute
-from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
-from symslr.evaluation.certified.least.plane import MovingPlane
+from symslr.evaluation.certified.least.integrals import Sums, TransformInScale
+from symslr.evaluation.certified.least.plane import PlaneTransformInScale
 from symslr.evaluation.certified.normal_form import LineToken, Monomial, X, line_terms, normal_forms
 from symslr.evaluation.certified.outer import Integrand
-from symslr.evaluation.certified.taylor import Jet, Taylor
+from symslr.evaluation.certified.taylor import Jet, TaylorModel
 from symslr.evaluation.errors import NotProved, TooManyDigits
 from symslr.evaluation.numbers.elementary import Between, ball, elementary_ball
 from symslr.evaluation.numbers.exponent import gaussian
 from symslr.expression.expectation import ScalarExpectation
 
 ATTEMPTS = 6
-"""Rules that are made, each sharper, until the integrals are as sharp as asked for."""
+"""Most rules that are tried, each more accurate, until the integrals are as accurate as asked for."""
 
-HOPELESS = 1e4
-"""So many nats no sharper sums make up for: bounds over the interval are far too wide."""
+TOO_MANY_NATS = 1e4
+"""If more nats than this are missing, no rule is tried again: the bounds over the interval are far too wide."""
 
-WIDER = 2.0**-40
-"""Models reach beyond the interval by the rounding of their centre and radius; the proofs by this much, relative."""
+INTERVAL_MARGIN = 2.0**-40
+"""Relative amount by which proofs cover more than the interval: models exceed it by the rounding of their centre and radius."""
 
-LOST = 7.0
-"""Nats that integrals have fewer than the sums under them, before more is seen: 3 to 7 for the kernels that were tried."""
+LOST_NATS = 7.0
+"""First guess of the nats by which integrals are less accurate than the sums in them: 3 to 7 for the kernels that were tried."""
 
-FORGOTTEN = 2.0
-"""Nats fewer are tried on the next interval."""
+FORGOTTEN_NATS = 2.0
+"""On the next interval the guess is lowered by this many nats."""
 
-REACHES = {1: 0.15, 2: 0.08}
-"""The coefficients of a model grow about like (reach a)^-k, for one variable and for two."""
+GROWTH_LENGTHS = {1: 0.15, 2: 0.08}
+"""The coefficients of a model at the scale a grow about like (c a)^-k; c by number of Laplace variables."""
 
-PARTS = {1: 3, 2: 5}
-"""First parts of an interval: longer ones have no use, and an odd number keeps a place in its middle in one's middle."""
+FIRST_PARTS = {1: 3, 2: 5}
+"""Number of parts into which an interval is cut at first, by number of Laplace variables; odd, so that the middle of the interval
+is the middle of a part."""
 
 SPARE_NATS = 4.0
-"""Errors of the sums are so much below what is asked of the models."""
+"""Nats by which the errors of the sums are below those asked of the models."""
 
 
-class Moving:
-    """An expression in one scale, on an interval of it on which everything is proved once.
+class ExpressionInScale:
+    """An expression as a function of one scale, on an interval on which strips and tails are proved once.
 
     Args:
         expr: canonical.
         values: exact numbers for all symbols but ``scale``.
-        scale: the symbol that moves.
+        scale: the symbol of the scale.
         low, high: the interval, exact floats.
-        lost: for the kernels of intervals beside it, the nats that integrals had fewer than the sums under them; kept up to date.
+        lost: for each tuple of kernels the nats by which integrals were less accurate than their sums on neighbouring intervals;
+            updated in place.
 
     Raises:
         NotProved: where no proof is found on this interval.
@@ -75,7 +77,7 @@ class Moving:
         self.low, self.high, self.side = low, high, -1 if high <= 0 else 1
         with ctx.workprec(PROOF_BITS):
             around = (self.side * arb(low)).union(self.side * arb(high))
-            self.scale = Between(scale.name, around + arb(0, WIDER * max(abs(low), abs(high))))
+            self.scale = Between(scale.name, around + arb(0, INTERVAL_MARGIN * max(abs(low), abs(high))))
         own = {**values, scale: self.side * self.scale}
         self.expr = substitute(expr, own)
         forms = normal_forms(self.expr, (line_terms,))
@@ -85,16 +87,18 @@ class Moving:
         self.forms = forms
         self.under_integrals = [term for node, terms in forms.items() if isinstance(node, Integral) for term in terms]
         self.lines = Lines([term for terms in forms.values() for term in terms])
-        self.transforms: dict[tuple[tuple[Expr, ...], float], MovingTransform | MovingPlane] = {}
+        self.transforms: dict[tuple[tuple[Expr, ...], float], TransformInScale | PlaneTransformInScale] = {}
         self.known_lost = {} if lost is None else lost
-        self.lost = {own: max(LOST, self.known_lost.get(own, LOST) - FORGOTTEN) for own in self.lines.factors}
+        self.lost = {
+            own: max(LOST_NATS, self.known_lost.get(own, LOST_NATS) - FORGOTTEN_NATS) for own in self.lines.factors
+        }
         self.spare = SPARE_NATS
         variables = max((len(kernels) for kernels in self.lines.factors), default=1)
-        self.reach, self.parts = REACHES[variables], PARTS[variables]
+        self.reach, self.parts = GROWTH_LENGTHS[variables], FIRST_PARTS[variables]
         self.is_by_scores = low * high > 0 and variables == 1
 
     def prepare(self, nats: float) -> None:
-        """Prove the strips, and the tails of sums to about e^-nats.
+        """Prove strips, and tails of sums to about e^-nats.
 
         Raises:
             NotProved: where no proof is found.
@@ -103,13 +107,13 @@ class Moving:
             self.transform(kernels, nats)
 
     def sharpen(self, nats: float) -> None:
-        """All sums are made sharper from now on: far from where an integral is largest their errors are larger beside it."""
+        """Compute all sums more accurately from now on, by this many nats."""
         self.spare += nats
         for kernels in self.lost:
             self.known_lost[kernels] = self.lost[kernels] + nats
 
-    def model(self, centre: float, radius: float, nats: float, length: int, sharp: int) -> Taylor:
-        """A Taylor model around ``centre``, in the interval; its sums to about e^-nats in the first ``sharp`` terms.
+    def model(self, centre: float, radius: float, nats: float, length: int, sharp: int) -> TaylorModel:
+        """A Taylor model around ``centre``, within the interval, with errors of about e^-nats in the first ``sharp`` terms.
 
         Raises:
             NotProved: where no proof is found.
@@ -120,14 +124,14 @@ class Moving:
 
     @cached_property
     def period(self) -> int:
-        """A number n so that the expression is seen to be a function of scale^n: 4 for the kernel 1 + x^4, 2 for an even one."""
+        """n such that the expression is a function of scale^n: 4 for the kernel 1 + x^4, 2 for an even kernel, else 1."""
         powers = [own for own in self.expr.atoms(Pow) if own.base == self.scale and own.exp.is_Integer]
         rest = self.expr.xreplace(dict.fromkeys(powers, S.One))
         found = gcd(*(int(own.exp) for own in powers), 1 if rest.has(self.scale) else 0)
         return 2 if found == 1 and self.expr.xreplace({self.scale: -self.scale}) == self.expr else found
 
     def transform(self, kernels: tuple[Expr, ...], nats: float) -> Any:
-        """The functions of one kernel, or two, so sharp that every integral has an error of about e^-nats; kept.
+        """The transform of one kernel, or two, accurate enough for errors of about e^-nats of every integral; cached.
 
         Raises:
             NotProved: where no proof is found.
@@ -140,10 +144,10 @@ class Moving:
             for _ in range(ATTEMPTS):
                 needed = nats + self.lost[kernels]
                 with ctx.workprec(_bits(needed)):
-                    kind = MovingTransform if len(kernels) == 1 else MovingPlane
+                    kind = TransformInScale if len(kernels) == 1 else PlaneTransformInScale
                     made = kind(self.lines.line(kernels), needed, nats, self.scale, integrands)
                     lost = made.missing_nats()
-                if not lost or lost > HOPELESS:
+                if not lost or lost > TOO_MANY_NATS:
                     break
                 self.lost[kernels] += lost + 1
                 self.known_lost[kernels] = self.lost[kernels]
@@ -154,18 +158,20 @@ class Moving:
 
 
 class _Model:
-    """One Taylor model."""
+    """The computation of one Taylor model, recursively over the expression."""
 
-    def __init__(self, moving: Moving, centre: float, radius: float, nats: float, length: int, sharp: int) -> None:
+    def __init__(
+        self, moving: ExpressionInScale, centre: float, radius: float, nats: float, length: int, sharp: int
+    ) -> None:
         self.moving, self.nats, self.length, self.sharp = moving, nats, length, sharp
         self.centre, self.radius = arb(centre), arb(radius)
         self.sums: dict[tuple[Expr, ...], Sums] = {}
-        self.integrals: dict[tuple[tuple[Expr, ...], Integrand], Taylor] = {}
+        self.integrals: dict[tuple[tuple[Expr, ...], Integrand], TaylorModel] = {}
 
-    def _made(self, coefficients: list[Any]) -> Taylor:
+    def _made(self, coefficients: list[Any]) -> TaylorModel:
         return Jet(arb_poly(coefficients), arb(0), self.radius, self.length + 1)
 
-    def of(self, expr: Expr) -> Taylor:
+    def of(self, expr: Expr) -> TaylorModel:
         """The model of a part of the expression."""
         if isinstance(expr, (Integral, ScalarExpectation)):
             total = self._made([arb(0)])
@@ -191,7 +197,7 @@ class _Model:
             f"{found}; give one scale instead (--scale)"
         )
 
-    def _free(self, term: Monomial) -> Taylor:
+    def _free(self, term: Monomial) -> TaylorModel:
         result = self._made([arb(1)])
         for token, n in term.tokens.items():
             transform, sums = self._sums(token.kernels)
@@ -199,7 +205,7 @@ class _Model:
             result = result * transform.value(place, sums).power(n)
         return result
 
-    def _integral(self, term: Monomial) -> Taylor:
+    def _integral(self, term: Monomial) -> TaylorModel:
         kernels, integrand = self.moving.lines.kernels(term), self.moving.lines.integrand(term)
         if (kernels, integrand) not in self.integrals:
             transform, sums = self._sums(kernels)
@@ -214,7 +220,8 @@ class _Model:
 
 
 def _by_scores(term: Monomial, scale: Between) -> Monomial:
-    """With tokens counted by y = a x, a > 0: there the kernel does not move. With two kernels one of them would: they stay."""
+    """The monomial with y = a x, a > 0, as variable of integration: the kernel is then independent of a. Unchanged for two
+    kernels."""
     if any(len(token.kernels) > 1 for token in term.tokens):
         return term
     move = {X: X / scale}
@@ -226,7 +233,9 @@ def _by_scores(term: Monomial, scale: Between) -> Monomial:
 
 
 def _gathered(factor: Expr) -> Expr:
-    """With one exponential, of a complete square where it is quadratic: x^2 - 2x on an interval is wider than (x - 1)^2 - 1."""
+    """The factor with one exponential, its exponent as a completed square if quadratic: (x - 1)^2 - 1 is narrower in interval
+    arithmetic than x^2 - 2x.
+    """
     exponents = [part.exp for part in Mul.make_args(factor) if isinstance(part, exp)]
     rest = Mul(*(part for part in Mul.make_args(factor) if not isinstance(part, exp)))
     total = Add(*exponents)
@@ -235,5 +244,5 @@ def _gathered(factor: Expr) -> Expr:
 
 
 def _bits(nats: float) -> int:
-    """As many as values need, and enough for a kernel that is small where tokens lie."""
+    """Working precision for errors of e^-nats, at least ``PROOF_BITS``."""
     return max(PROOF_BITS, line_bits(nats))

@@ -1,7 +1,7 @@
 """Laplace integrals over two variables as functions of a scale: Taylor models over an interval of it.
 
-All errors of ``analytic.plane`` hold at every scale of an interval, so that at any one scale they are numbers: they are added to
-the first coefficients of the series in the scale, and those of the finite sums are exact: docs/proofs.md, section 9.
+All errors of ``analytic.plane`` are bounded at every scale of an interval. At any fixed scale they are constants, so they are
+added to the constant term of the series in the scale; the expansion of the finite sums is exact: docs/proofs.md, section 9.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_series, ctx
 
-from symslr.evaluation.certified.analytic.arithmetic import Series, all_enclosed, kept, terms
+from symslr.evaluation.certified.analytic.arithmetic import Series, all_enclosed, cached_with_refusals, series_length
 from symslr.evaluation.certified.analytic.line import Line
-from symslr.evaluation.certified.analytic.plane import PLANNED, Layout, Pair, Piece, PlaneTransform
+from symslr.evaluation.certified.analytic.plane import PLANNING_GRID, Layout, Pair, Piece, PlaneTransform
 from symslr.evaluation.certified.analytic.transform import line_bits
 from symslr.evaluation.certified.least.arrays import ArbBalls, FloatBalls, PowerSeries
 from symslr.evaluation.certified.least.integrals import Sums
@@ -27,24 +27,24 @@ from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import Between, by_squaring
 
 MOST_TERMS = 6
-"""Of the Taylor series in u, of which every one is a series in the scale. In floats more nodes cost less than any."""
+"""Terms of the Taylor series in u below the first node, each a series in the scale. In floats none: more nodes cost less."""
 
 MOST_FLOAT_NATS = 28.0
-"""Integrals to about e^-28 are summed in floats: roundings are relative to every M_j, and up to 10^-13 or so."""
+"""Integrals to e^-28 or less accurate are summed in floats, whose rounding is about 1e-13 relative to every M_j."""
 
 LARGEST = 700.0
-"""Exponents of floats up to it are finite."""
+"""Largest exponent of a float exponential: exp(710) overflows."""
 
 
-class MovingPlane(PlaneTransform):
-    """The functions M_j of one line with two kernels at every scale of an interval.
+class PlaneTransformInScale(PlaneTransform):
+    """The functions M_j of one ``Line`` with two kernels as functions of the scale, on an interval of it.
 
     Args:
         line: with ``scale`` in its kernels or factors.
-        nats: errors of about e^-nats in the M_j.
-        goal: errors of about e^-goal of an integral in its tails.
-        scale: holds the interval.
-        integrands: all that are asked for.
+        nats: the errors of the M_j are about e^-nats.
+        goal: the relative errors of an integral from its tails are about e^-goal.
+        scale: the scale, with a ball that contains the interval.
+        integrands: all integrands that will be needed.
     """
 
     def __init__(self, line: Line, nats: float, goal: float, scale: Between, integrands: Sequence[Pair]) -> None:
@@ -55,24 +55,24 @@ class MovingPlane(PlaneTransform):
         self.known: dict[tuple[Any, ...], Any] = {}
 
     def missing_nats(self) -> float:
-        """How much smaller the errors of the M_j have to be for the integrals to about e^-goal; 0 where they are."""
+        """Nats by which the errors of the M_j have to shrink for relative errors e^-goal of the integrals; 0 where they suffice."""
         return max([0.0, *(self._excess(pair) for pair in self.integrands)])
 
     def _excess(self, pair: Pair) -> float:
-        """By estimates of the M_j up to the last nodes: these lie where bounds of the tails are small, and the M_j far smaller."""
-        ends, terms = self._ends(pair, self.goal)[0], self.log_terms(pair)
-        inside = np.ix_(*(own.last * self.step >= PLANNED for own in ends))
+        """Log of the relative error of an integral due to the errors of the M_j, plus ``goal``, from estimates of the M_j."""
+        ends, series_length = self._ends(pair, self.goal)[0], self.log_terms(pair)
+        inside = np.ix_(*(own.last * self.step >= PLANNING_GRID for own in ends))
         growth = sum(
             n * np.log1p(np.exp(np.minimum(float(error.log()) - logs[inside], LARGEST)))
             for n, error, logs in zip(pair[0].copies, self.rule.errors, self.logs)
             if n
         )
-        off = np.logaddexp.reduce(terms[inside] + growth + np.log(-np.expm1(-growth)), axis=None)
-        return float(off - np.logaddexp.reduce(terms, axis=None)) + self.goal
+        off = np.logaddexp.reduce(series_length[inside] + growth + np.log(-np.expm1(-growth)), axis=None)
+        return float(off - np.logaddexp.reduce(series_length, axis=None)) + self.goal
 
-    @kept
+    @cached_with_refusals
     def prepared(self, pair: Pair) -> tuple[Layout, Any]:
-        """The layout of a sum, and what of it is left beside the finite sums."""
+        """The plan of a sum, and a ball that holds all of it but the finite sums."""
         layout = self.layout(pair, self.goal)
         beyond = layout.beyond
         for piece in layout.pieces:
@@ -82,7 +82,7 @@ class MovingPlane(PlaneTransform):
         return layout, beyond
 
     def model(self, pair: Pair, sums: Sums) -> Jet:
-        """The model of an integral, from the sums of a part of the interval.
+        """A Taylor model of an integral in the scale, from the sums of a part of the interval.
 
         Raises:
             NotProved: where floats overflow.
@@ -93,7 +93,7 @@ class MovingPlane(PlaneTransform):
         return sums.model(found, arb(0))
 
     def sums(self, at: Any, length: int, is_sharp: bool) -> PlaneSums:
-        """As series in the scale, begun at a number or a whole interval."""
+        """The finite sums as series in the scale, expanded at a number or over a whole interval."""
         return PlaneSums(self, at, length, is_sharp)
 
 
@@ -101,17 +101,17 @@ class PlaneSums:
     """The integrals by one rule, as series in the scale.
 
     Args:
-        transform: whose rule it is.
-        at: where the series begin: a number, or a whole interval.
-        length: terms kept.
-        is_sharp: whether to more digits than floats have.
+        transform: whose rule is used.
+        at: the point of expansion: a number, or a whole interval.
+        length: number of terms.
+        is_sharp: whether to compute in Arb (else in floats).
     """
 
-    def __init__(self, transform: MovingPlane, at: Any, length: int, is_sharp: bool) -> None:
+    def __init__(self, transform: PlaneTransformInScale, at: Any, length: int, is_sharp: bool) -> None:
         self.transform, self.length = transform, length
         self.arrays = ArbBalls if is_sharp else FloatBalls
         line, series, rule = transform.line, Series(transform.scale, at), transform.rule
-        with terms(length):
+        with series_length(length):
             step, values = arb_series([rule.step]), (*line.kernels, *line.factors)
             rows = [all_enclosed(values, line.variable, arb_series([x]), series) for x in rule.nodes]
             self.kernels = [
@@ -123,12 +123,12 @@ class PlaneSums:
         self.known: dict[tuple[Any, ...], Any] = {}
 
     def _series(self, tokens: list[Any], count: int) -> PowerSeries:
-        """Rows of one value for every token, a row for every coefficient."""
+        """A series whose coefficients are rows with one entry per token."""
         return PowerSeries([self.arrays.of([[own[k] for own in tokens]]) for k in range(count)], self.length)
 
-    @kept
+    @cached_with_refusals
     def integral(self, pair: Pair) -> list[Any]:
-        """The coefficients of the integral, which hold whatever the errors are at one scale."""
+        """Enclosures of the coefficients of the integral in the scale, errors included."""
         transform = self.transform
         layout, beyond = transform.prepared(pair)
         with ctx.workprec(line_bits(transform.nats)):
@@ -138,7 +138,7 @@ class PlaneSums:
                 total = [sum(both, arb(0)) for both in zip_longest(total, part.coefficients, fillvalue=arb(0))]
             return [own * transform.spacing(pair) for own in total]
 
-    @kept
+    @cached_with_refusals
     def _loads(self, axis: int, first: int, count: int) -> PowerSeries:
         """e^{-uK} at the nodes of a block: a row for every node, a column for every token."""
         nodes = [[-(i * self.transform.exact_step).exp()] for i in range(first, first + count)]
@@ -163,7 +163,7 @@ class PlaneSums:
         return product.of_each(lambda own: (before @ own @ after).single())
 
     def _before(self, pair: Pair, layout: Layout, piece: Piece) -> PowerSeries:
-        """That of the polynomials over the nodes before the first, at the nodes of the other variable."""
+        """The sum of the Taylor polynomials below the first node of one variable, over the nodes of the other."""
         axis, block = piece.axis or 0, piece.blocks[0]
         count, loads = layout.ends[axis].terms, self._loads(1 - axis, block.first, len(block.weights))
         if not count:
@@ -187,7 +187,7 @@ class PlaneSums:
         return reduce(add, parts)
 
     def _load_powers(self, axis: int, j: int, near: list[int], count: int, unit: int) -> PowerSeries:
-        """The weights of some tokens times the terms of e^{-uK} in powers of 2^unit u, a column for each of these."""
+        """The weights of some tokens times the Taylor coefficients of e^{-uK} in powers of 2^unit u, a column for each power."""
         slopes, *found = (_columns(own, near).transposed() for own in (self.kernels[axis], self.weights[j]))
         for r in range(1, count):
             found.append((found[-1] * slopes).scaled(-1, r * 2**unit))
