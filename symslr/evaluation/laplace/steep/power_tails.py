@@ -20,7 +20,7 @@ from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.laplace.code import Family, Moments, log_near_one
 from symslr.evaluation.laplace.floats import FloatSums, FloatTable
 from symslr.evaluation.laplace.rule import Outer
-from symslr.evaluation.laplace.survey import VANISHES, bends
+from symslr.evaluation.laplace.survey import VANISHING_KERNEL, bends
 from symslr.evaluation.laplace.table import TINY, Table, joined_moments
 from symslr.evaluation.laplace.tokens import extrema
 from symslr.evaluation.numbers.arithmetic import FLOAT
@@ -260,7 +260,7 @@ def _axis(family: Family, laws: list[list[Laws]]) -> SinhMap:
     slopes = -_slope(family, 0, np.concatenate(beside))
     slopes = slopes[np.isfinite(slopes)]
     if not len(slopes):
-        raise CannotEvaluate(VANISHES)
+        raise CannotEvaluate(VANISHING_KERNEL)
     centre, width = float(np.median(slopes)), max(1.0, float(np.ptp(slopes)) / 2)
     ends = -_slope(family, 0, np.concatenate([one.line.places(np.array([-one.reach, one.reach])) for one in own]))
     furthest = max(float(np.max(np.abs(np.where(np.isfinite(ends), ends, 0.0) - centre))), 100.0 * width)
@@ -336,9 +336,9 @@ class TailTable(Table):
         found = list(np.abs(self.v[0]) + at_ends / FLOAT.eps)
         for k, pieces in enumerate(self.laws):
             within = np.sort(np.concatenate([own.within for own in pieces]))
-            slopes, weights = family.code.shaken(k, within, family.p)
-            for i, shaken in zip(family.moments_of[k], weights):
-                found[i] = found[i] + 16.0 + np.max(shaken) + max(float(np.max(slope)) for slope in slopes)
+            slopes, weights = family.code.roundings_at_nodes(k, within, family.p)
+            for i, roundings_at_nodes in zip(family.moments_of[k], weights):
+                found[i] = found[i] + 16.0 + np.max(roundings_at_nodes) + max(float(np.max(slope)) for slope in slopes)
         return found
 
     def _block(self, v: Any) -> tuple[Moments, Any, Any]:
