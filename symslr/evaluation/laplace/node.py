@@ -24,7 +24,7 @@ from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.laplace.rule import Sums, refined
 from symslr.evaluation.laplace.steep.iterated import Iterated, smooth_axes
 from symslr.evaluation.laplace.steep.power_tails import TailSums, has_power_tail
-from symslr.evaluation.laplace.steep.ridge import FINEST, integrals
+from symslr.evaluation.laplace.steep.ridge import LEAST_TOLERANCE, integrals
 from symslr.evaluation.nodes.node import Context, Node, Pair, ordered
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64, once_per_kind
 from symslr.evaluation.numbers.balls import Balls, from_mpf
@@ -144,7 +144,7 @@ class LaplaceNode(SumsNode):
         steepness = max(rates) * max(-log(tolerance), LEAST_NATS)
         is_steep = steepness >= steep
         product = [] if is_steep and self.axes > 1 else [self._product]
-        most = MOST_TOLERANCES * max(tolerance, FINEST)
+        most = MOST_TOLERANCES * max(tolerance, LEAST_TOLERANCE)
         methods: list[Callable[[Family], list[Pair]]] = [*product, *ridges]
         if steepness >= (RIDGE_FIRST * steep if self.axes > 1 else steep):
             methods = [*ridges, *product]
