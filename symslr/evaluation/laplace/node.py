@@ -16,7 +16,7 @@ from sympy import Expr, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly, TooDear, beside
 from symslr.evaluation.exponential_kernel.mesh import SharedMesh
-from symslr.evaluation.exponential_kernel.points import suits
+from symslr.evaluation.exponential_kernel.points import has_shared_mesh
 from symslr.evaluation.laplace.code import Family, LaplaceCode
 from symslr.evaluation.laplace.digits import BallSums
 from symslr.evaluation.laplace.floats import FloatSums
@@ -118,7 +118,7 @@ class LaplaceNode(SumsNode):
 
     @cached_property
     def _shared(self) -> SharedMesh | None:
-        return SharedMesh(self._code(FLOAT)) if suits(self.form) else None
+        return SharedMesh(self._code(FLOAT)) if has_shared_mesh(self.form) else None
 
     @cached_property
     def _iterated(self) -> list[Iterated]:
