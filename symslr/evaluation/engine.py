@@ -35,17 +35,18 @@ from symslr.parallel.serial import one_at_a_time
 EXPONENTIAL = "arb-exponential"
 BACKENDS = ("numpy", "mpmath", "arb", EXPONENTIAL)
 FLOAT_DIGITS = 13
-"""Up to so many digits the float64 plan is tried first."""
+"""The float64 plan is tried first for at most so many digits."""
 FLOAT_AIM = 12
-"""So many digits float64 meshes are made for where none are asked for."""
+"""Digits that float64 meshes aim at where none are asked for."""
 DEFAULT_DIGITS = 10
-"""Where no digits are asked for, a float64 value with so many is returned."""
+"""Where no digits are asked for, a float64 value with so many is accepted."""
 MULTIPRECISION_DIGITS = 15
-"""Where none are asked for and float64 does not do: as many as it would give at its best."""
+"""Digits computed with more precision where none are asked for and float64 fails: as many as it has at its best."""
 FLOAT_METHOD = "numpy: nested trapezoid rules in float64"
 MULTIPRECISION_METHOD = "mpmath: nested trapezoid rules"
 ATTEMPTS = 5
-"""Each adds the digits that were missing, and one: where a loss does not grow with the precision the second has all."""
+"""Of increasing precision; each adds the digits that were missing and one more. Where the loss does not grow with the
+precision, the second succeeds."""
 
 
 def evaluate(
@@ -82,7 +83,7 @@ def evaluate(
 
 @one_at_a_time
 def _evaluated(expr: Expr, values: Mapping[Any, object] | None, digits: int | None, backend: str | None) -> Value:
-    """As ``evaluate``, for as long as it takes."""
+    """As ``evaluate``, without a budget of time."""
     start = time.perf_counter()
     if backend is not None and backend not in BACKENDS:
         raise ValueError(f"backend: found {backend!r}; expected one of {', '.join(BACKENDS)}")
@@ -109,7 +110,7 @@ def _evaluated(expr: Expr, values: Mapping[Any, object] | None, digits: int | No
 
 
 def _of_expansion(expr: Expr, inputs: Inputs, digits: int, backend: str | None) -> Value:
-    """A term of an expansion: elementary ones are proved, for one-dimensional integrals over Phi^L no proof is there."""
+    """A term of an expansion: proved if it is elementary; for one-dimensional integrals over Phi^L there is no proof."""
     if backend in ("arb", EXPONENTIAL) or not expr.has(Integral, ScalarExpectation):
         return _certified(expr, inputs, digits, EXPONENTIAL)
     if digits <= FLOAT_DIGITS:
@@ -118,7 +119,7 @@ def _of_expansion(expr: Expr, inputs: Inputs, digits: int, backend: str | None) 
 
 
 def _on_meshes(expr: Expr, inputs: Inputs, digits: int | None, backend: str | None) -> Value:
-    """By the reduction to integrals of few variables, whatever the backend."""
+    """The value by reduction to integrals over few variables."""
     wanted = MULTIPRECISION_DIGITS if digits is None else digits
     if inputs.arrays:
         if backend not in (None, "numpy"):
@@ -134,7 +135,7 @@ def _on_meshes(expr: Expr, inputs: Inputs, digits: int | None, backend: str | No
 
 
 def symbols_of(expr: Expr) -> tuple[frozenset[Any], frozenset[Any]]:
-    """Symbols that need a value, and those that may have one though the reduced formula has lost them."""
+    """(symbols that need a value, symbols that may have one though the reduced formula no longer contains them)."""
     found, kernel = reduced_form(expr)
     needed = symbols_in(found)
     if kernel is not None:
@@ -145,7 +146,7 @@ def symbols_of(expr: Expr) -> tuple[frozenset[Any], frozenset[Any]]:
 
 @lru_cache(maxsize=512)
 def symbols_in(expr: Expr) -> frozenset[Any]:
-    """Symbols that are free in an expression; most are asked for with their kernel left open, the same for all kernels."""
+    """The free symbols of an expression, cached."""
     return frozenset(s for s in expr.free_symbols if isinstance(s, Symbol))
 
 
@@ -262,7 +263,7 @@ def finite(compute: Callable[[], Pair]) -> tuple[float, float]:
 
 
 def digits_of(value: Any, error: Any) -> int:
-    """Significant digits that an error leaves."""
+    """Significant digits of a value with this error."""
     if error == 0:
         return 17
     if value == 0 or not mpmath.isfinite(error):
@@ -298,11 +299,11 @@ def grid_scopes(inputs: Inputs) -> tuple[tuple[int, ...], list[dict[Symbol, Pair
 
 
 COARSEST = 1e-5
-"""On coarser meshes integrals have errors of their own size, and fewer nodes, as in a scan: one digit costs as much as four."""
+"""Largest tolerance: coarser meshes have fewer nodes but errors of their own size, so that one digit costs as much as four."""
 
 
 def tolerance_of(digits: int) -> float:
-    """Relative error that is aimed at for so many digits, a digit beyond them."""
+    """The relative error aimed at for so many digits: one digit beyond them."""
     return min(max(10.0 ** -(digits + 1), 2e-15), COARSEST)
 
 
@@ -327,7 +328,7 @@ def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
 
 
 def _too_few(reached: int, required: int, instead: str = "") -> OutOfDigits:
-    """What is said where float64 has fewer digits than are needed, and what to ask instead: fewer digits, where there are any."""
+    """The error where float64 has fewer digits than needed, with what to ask instead."""
     instead = instead or (f"ask for at most {reached}" if reached else "expected a smaller scale or signal")
     return OutOfDigits(f"float64 reaches {reached} of {required} digits here; {instead}")
 

@@ -1,43 +1,46 @@
-"""What the evaluators raise when a formula has no number here."""
+"""The exceptions raised where an expression has no number here."""
 
 from __future__ import annotations
 
 
 class CannotEvaluate(ValueError):
-    """The expression is admissible, but no backend that was allowed reaches a number: the message says why."""
+    """The expression is admissible, but no allowed backend reaches a number; the message says why."""
 
 
 class OutOfDigits(CannotEvaluate):
-    """So many digits are out of reach; fewer may be had."""
+    """The digits asked for are out of reach; fewer may be had."""
 
 
 class FloatOnly(OutOfDigits):
-    """Only float64 has a way to the value, and it is not asked."""
+    """Only float64 can compute the value, and more digits were asked for."""
 
 
 class TooDear(OutOfDigits):
-    """A mesh would be larger than is worth while; another form of the same integral would meet it again."""
+    """A mesh would be too large; another form of the same integral would need it as well."""
 
 
 class NoLeastValue(CannotEvaluate):
-    """No least value was found, in a text with ``{}`` for its parts; numbers among them are scales, in the unit of the search."""
+    """No least value was found.
+
+    The first argument is a text with ``{}`` for the others. Floats among these are scales, in the unit of the search.
+    """
 
     def __str__(self) -> str:
         text, *parts = self.args
         return str(text).format(*(f"{part:.3g}" if isinstance(part, float) else part for part in parts))
 
     def times(self, unit: float) -> NoLeastValue:
-        """The same with the scales in units of which ``unit`` makes one."""
+        """The same error with its scales multiplied by ``unit``, the size of the unit of the search."""
         text, *parts = self.args
         return NoLeastValue(text, *(unit * part if isinstance(part, float) else part for part in parts))
 
 
 class NotProved(CannotEvaluate):
-    """No proof was found that a function is analytic or bounded on a region; another region may do.
+    """No proof was found that a function is analytic or bounded on a region; on another region there may be one.
 
     Args:
         reason: what is missing.
-        function: of which; written only where it is read, as thousands of regions are halved and tried again.
+        function: the function; written only when the message is read, as thousands of regions are tried.
     """
 
     def __init__(self, reason: str, function: object | None = None) -> None:
@@ -49,18 +52,18 @@ class NotProved(CannotEvaluate):
 
 
 class TooManyDigits(NotProved, OutOfDigits):
-    """No proof of so many digits was found; one of fewer may be."""
+    """No proof was found for so many digits; for fewer there may be one."""
 
 
 def beside(refusal: Exception, other: Exception) -> Exception:
-    """A refusal, which from now on knows of another way's refusal that was met before it."""
+    """``refusal``, to which another method's refusal is attached, as it came before it."""
     if refusal is not other:
         vars(refusal).setdefault(MET_BEFORE, []).append(other)
     return refusal
 
 
 def fewer_digits_may_do(refusal: BaseException) -> bool:
-    """Whether a refusal, or one of those that it was raised from or met beside, is for want of digits."""
+    """Whether a refusal, one of its causes, or one attached to these, is an ``OutOfDigits``."""
     todo, seen = [refusal], {id(refusal)}
     while todo:
         one = todo.pop()
@@ -74,4 +77,4 @@ def fewer_digits_may_do(refusal: BaseException) -> bool:
 
 
 MET_BEFORE = "met_before"
-"""Where a refusal keeps the refusals of other ways."""
+"""The attribute in which a refusal holds those of other methods."""

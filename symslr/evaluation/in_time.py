@@ -1,4 +1,6 @@
-"""An answer within a budget of processor time: the digits asked for, else fewer, else one line that says how far it came."""
+"""An answer within a budget of processor time: with the digits asked for, else with fewer, else an error that says how far it
+came.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +12,26 @@ from symslr.evaluation.errors import CannotEvaluate, fewer_digits_may_do
 from symslr.expression.value import Value
 
 USUAL, ASKED = {None: 0.4, 6: 0.4, 1: 0.15}, {None: 0.75, 6: 0.15, 1: 0.05}
-"""Parts of the budget: for the digits themselves, the usual ones or those that were asked for, and for the fewer that are tried in
-turn where there is no time for them. Of the usual ones fewer are an answer; of those asked for they only say how far it came."""
+"""Parts of the budget by digits: None for the digits themselves, where none were asked for (USUAL) or some were (ASKED), then
+for fewer digits in turn. Fewer digits are an answer only where none were asked for; else the error reports them."""
 
 Answer = TypeVar("Answer", Value, tuple[Value, dict[str, Value]], dict[str, Value])
 """A number, a number and where it is attained, or several by name."""
 
 
 def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], Answer]) -> Answer:
-    """What is computed to so many digits within a budget of processor time; to few where none were asked for.
+    """The answer to so many digits within a budget of processor time; with fewer digits where none were asked for.
 
-    Fewer digits are tried where time, or a refusal for want of digits, stands in the way; any other refusal ends it.
+    Fewer digits are tried where time is used up, or after a refusal for want of digits. Any other refusal is raised.
+
+    Args:
+        seconds: the budget.
+        digits: as for ``evaluate``.
+        compute: the answer to given digits, None standing for the usual ones.
 
     Raises:
-        CannotEvaluate: why the digits asked for, or any, cannot be had; or in one line that the budget is used up: how far fewer
-            digits came, and what may be asked instead.
+        CannotEvaluate: why the digits asked for, or any, cannot be had; or that the budget is used up, how far fewer digits
+            came, and what to ask instead.
         ValueError: for a budget that is no number of seconds.
     """
     if isinstance(seconds, bool) or not (isinstance(seconds, (int, float)) and 0 < seconds <= LONGEST):

@@ -1,7 +1,7 @@
-"""The kernel of an attention left open while the rules reduce: one reduction serves every kernel, and multiplies no sum in it out.
+"""An attention whose kernel is left open while rules reduce it: one reduction serves every kernel and expands no sum in it.
 
-Multiplied out, the square of a positive 2 + sin(x) is three terms, one of them of either sign: more work for a quadrature, of no
-use for a proof, and the logarithm of its running integral is none.
+Expanded, the square of a positive 2 + sin(x) is three terms, one of them of either sign. That is more work for quadrature and
+of no use for a proof, and the logarithm of its running integral does not exist.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from symslr.theory.population import PopulationRisk
 
 @lru_cache(maxsize=512)
 def with_open_kernel(expr: Expr) -> tuple[Expr, Expr | None]:
-    """``expr`` with the kernel of its one attention left open, and that kernel; as it is where a kernel tells the rules something.
+    """(``expr`` with the kernel of its one attention left open, that kernel); (``expr``, None) where rules depend on the
+    kernel.
 
-    That is where there are several, or one that is an exponential, whose powers merge with the tokens' weight, or where a
-    quantity is another formula for some kernels.
+    They do where there are several kernels; where it is an exponential, whose powers merge with the tokens' weight; and where a
+    quantity has another formula for some kernels.
     """
     kernels = {node.kernel for node in expr.atoms(Activation)}
     kernel = kernels.pop() if len(kernels) == 1 else None
@@ -35,21 +36,21 @@ def with_open_kernel(expr: Expr) -> tuple[Expr, Expr | None]:
 
 
 def _is_open(quantity: Quantity) -> bool:
-    """Whether the forms of a quantity are the same for every kernel: where it has none, or divides it by its sum."""
+    """Whether the formulas of a quantity are the same for every kernel: where it has none, or is normalised by its sum."""
     if isinstance(quantity, PopulationRisk):
         return bool(quantity.args[0].args[2] == 1)
     return not quantity.has(Activation)
 
 
 def with_kernel(expr: Expr, kernel: Expr | None) -> Expr:
-    """``expr`` with a kernel in ``x`` put where one is left open; as it is where there is none."""
+    """``expr`` with ``kernel``, in ``x``, in place of a kernel left open; unchanged for None."""
     if kernel is None:
         return expr
     return expr.xreplace({node: kernel.xreplace({x: node.args[0]}) for node in expr.atoms(OpenKernel)})
 
 
 def feels_parity(opened: Expr, kernel: Expr) -> bool:
-    """Whether a mean in a reduced formula vanishes because this kernel, which is left open there, is even or odd."""
+    """Whether a mean in a reduced formula with an open kernel vanishes because this kernel is even or odd."""
     if not (_has_odd_mean(opened, cos) or _has_odd_mean(opened, sin)):
         return False
     mirrored = kernel.xreplace({x: -x})
@@ -60,6 +61,6 @@ def feels_parity(opened: Expr, kernel: Expr) -> bool:
 
 @lru_cache(maxsize=512)
 def _has_odd_mean(opened: Expr, kernel: type[Expr]) -> bool:
-    """The same for a kernel of like parity."""
+    """Whether a mean vanishes for a kernel of the parity of ``kernel``, cos or sin."""
     bodies = ((node.body.replace(OpenKernel, kernel), node.variable) for node in opened.atoms(ScalarExpectation))
     return any(body.xreplace({variable: -variable}) == -body for body, variable in bodies)

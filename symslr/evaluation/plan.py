@@ -1,4 +1,4 @@
-"""From an expression to its plan: which node does what is read off the structure, never off a formula's name."""
+"""From an expression to its plan: the kind of each node is decided by its structure, never by a formula's name."""
 
 from __future__ import annotations
 
@@ -39,14 +39,16 @@ from symslr.model.symbols import x as law_variable
 
 SPECIAL = (Expectation, Integral, Sum, Minimum, EqualForms)
 STANDING_APART = (ScalarExpectation, SequenceExpectation, Sum)
-"""Nodes whose plan looks at their kernel."""
+"""Nodes whose plan depends on their kernel."""
 
 
 @lru_cache(maxsize=512)
 def reduced_form(expr: Expr) -> tuple[Expr, Expr | None]:
-    """``expr`` conditioned and reduced with its kernel left open, and that kernel; with its kernel, and None, where it helps.
+    """(``expr`` conditioned and reduced with its kernel left open, that kernel); with its own kernel and None where that
+    reduces further.
 
-    Quantities are conditioned, names unfolded, sums kept from cancelling, sequence expectations reduced where a rule takes them.
+    Quantities are conditioned, names unfolded, sums kept from cancelling, and sequence expectations reduced where a rule
+    applies.
     """
     opened, kernel = with_open_kernel(expr)
     if kernel is None:
@@ -76,7 +78,7 @@ def reduced(expr: Expr) -> Expr:
 
 @lru_cache(maxsize=512)
 def _reduced_sequence(node: Expectation) -> Expr:
-    """The reduction of a sequence expectation, or itself where no rule takes it."""
+    """The reduction of a sequence expectation; itself where no rule applies."""
     try:
         return reduce(node)
     except ValueError:
@@ -93,10 +95,10 @@ def _why_not(node: Expr) -> str:
 
 @lru_cache(maxsize=512)
 def plan(expr: Expr) -> Node:
-    """The plan of an expression, kept for the next call; that of another kernel differs in its integrals alone.
+    """The plan of an expression, cached. Plans for different kernels differ in their integrals alone.
 
     Raises:
-        CannotEvaluate: when a node is of a kind that no quadrature here takes.
+        CannotEvaluate: for a node of a kind that no quadrature here evaluates.
     """
     found, kernel = reduced_form(expr)
     node = open_plan(found) if kernel is None else open_plan(found).closed(kernel)
@@ -132,11 +134,11 @@ def build(expr: Expr) -> Node:
 
 
 open_plan = lru_cache(maxsize=512)(build)
-"""Kept: one for all kernels."""
+"""``build`` with a cache: one plan for all kernels."""
 
 
 def _minimum(expr: Expr) -> Node:
-    """Nested minima are one minimum over several variables."""
+    """Nested minima as one minimum over several variables."""
     variables = []
     while isinstance(expr, Minimum):
         variables.append(expr.variable)
@@ -154,7 +156,7 @@ def _formula(expr: Expr) -> Node:
 
 
 def _shared(nodes: Mapping[Symbol, Node]) -> list[tuple[LaplaceNode, tuple[Symbol, ...]]]:
-    """Laplace integrals of like kernels as one node, with their symbols."""
+    """Laplace integrals with the same kernels as one node, with their symbols."""
     own = {s: node for s, node in nodes.items() if isinstance(node, LaplaceNode) and not node.is_correlated}
     symbols = list(own)
     found = []
@@ -167,7 +169,7 @@ def _shared(nodes: Mapping[Symbol, Node]) -> list[tuple[LaplaceNode, tuple[Symbo
 
 
 def _hoisted(expr: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, dict[Symbol, Node]]:
-    """``expr`` with inner nodes that do not depend on the variables replaced by parameters of their own."""
+    """(``expr`` with inner nodes that do not depend on the variables replaced by parameters, {parameter: node})."""
     constants = {
         n: Dummy(f"C{i}") for i, n in enumerate(outermost(expr, SPECIAL)) if not n.free_symbols & set(variables)
     }
@@ -203,14 +205,14 @@ def _integral(expr: Integral) -> Node:
 
 
 def _by_tonelli(integral: Integral) -> Expr | None:
-    """The Laplace integral of one token alone, carried out over u (and t) first; None unless every term is one, to the power one.
+    """A Laplace integral with one moment per term, to the power one, integrated over u (and t) first; None for another.
 
-    So it is of a sequence of length 1, and of a mean that was never multiplied.
+    It occurs for a sequence of length 1, and for a mean that was never multiplied.
 
         int_0^oo u^{k-1} e^{-u o} E[f(x) e^{-u kappa(x)}] du = Gamma(k) E[f(x) (o + kappa(x))^{-k}]
 
-    for f >= 0 and o + kappa > 0 (Tonelli). On a mesh such an integral is the hardest of all: no other token ends it, so what counts
-    at large u are tokens whose weight f is negligible at small u.
+    for f >= 0 and o + kappa > 0 (Tonelli). On a mesh such an integral is the hardest of all. No other token ends it, so that at
+    large u tokens contribute whose weight f is negligible at small u.
     """
     variables = tuple(limit[0] for limit in integral.limits)
     if any(limit[1:] != (S.Zero, oo) for limit in integral.limits):
@@ -252,7 +254,7 @@ def _line(body: Expr, variable: Symbol, low: Expr, high: Expr) -> Node:
 
 @final
 class OpenNode(Node):
-    """An expression with an open kernel whose plan is made when the kernel is known."""
+    """An expression with an open kernel, whose plan is made when the kernel is known."""
 
     def __init__(self, expr: Expr) -> None:
         self.expr = expr

@@ -1,7 +1,7 @@
-"""What single-location regression says of a layer that recalls: its errors from the moments of its scores alone.
+"""The errors of a retrieving layer predicted by single-location regression, from the moments of its scores alone.
 
-The scores of a query are independent Gaussians given the shift that they share: the relevant one, those of the other keys,
-and the rest, with the measured means and spreads. No number here was fitted to an error.
+Given the shift that they share, the scores of a query are independent Gaussians: the relevant one, those of the other keys, and
+the rest, with measured means and standard deviations. No number here is fitted to an error.
 """
 
 from __future__ import annotations

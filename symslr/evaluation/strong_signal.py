@@ -1,4 +1,5 @@
-"""The Bayes risk where the signal is so strong that meshes end: the expansion that the rules derive, with their bound.
+"""The Bayes risk for a signal too strong for quadrature: the expansion that the rules derive, with their bound of its
+remainder.
 
 Source: ``theory.asymptotics``; the remainder is the one that the rules of each chain prove.
 """
@@ -23,13 +24,14 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, chi, epsilon, l, x
 
 STRONG = {False: 100, True: 300}
-"""Slope of the posterior kernel from where on, for a shifted and for a selected relevant token.
+"""Slope of the posterior kernel from which on the expansion is used, for a shifted (False) and a selected (True) relevant
+token.
 
-Meshes take 0.7 s at the first (nu = 10^4 of spiked-SLR) and end at nu = 10^6; 6 s at the second (nu of max-SLR), and end at 10^3.
-"""
+At the first, nu = 10^4 of spiked-SLR, quadrature takes 0.7 s; it ends at nu = 10^6. At the second, nu of max-SLR, it takes 6 s,
+and ends at 10^3."""
 
 ORDERS = {False: (4, 8, 16), True: (3, 5, 7, 9)}
-"""Orders that are tried in turn: SymPy takes 0.5 s for the first ones and some seconds for the last."""
+"""Orders tried in turn: SymPy takes 0.5 s for the first and some seconds for the last."""
 
 METHOD = "strong-signal expansion of order {order}, its remainder bounded by the rules that derive it"
 
@@ -37,14 +39,14 @@ FEW = 2
 """Digits of the remainder."""
 
 MOST_BITS = 10**15
-"""Beyond it mpmath prints no decimal exponent: it runs out of memory."""
+"""Numbers with a larger binary exponent are refused: mpmath runs out of memory when it prints their decimal exponent."""
 
 Compute = Callable[[Expr, int], Value]
-"""The value of an expression without a sequence in it, to so many digits."""
+"""A function from an expression without sequences, and digits, to its value."""
 
 
 def by_expansion(expr: Expr, values: Mapping[Symbol, Any], digits: int, compute: Compute) -> Value | None:
-    """The Bayes risk from its strong-signal expansion, of as many orders as the digits ask for; None where there is none.
+    """The Bayes risk from its strong-signal expansion, of the order that the digits need; None where there is none.
 
     The value may have fewer digits than are asked for.
     """
@@ -73,7 +75,7 @@ def by_expansion(expr: Expr, values: Mapping[Symbol, Any], digits: int, compute:
 def _expanded(
     square: Expr, law: SequenceLaw, length: Any, order: int, digits: int, compute: Compute, is_last: bool
 ) -> Value | None:
-    """The expansion to one order with its remainder in the error, of few digits where the next order has a smaller one.
+    """The expansion to one order, with its remainder in the error; to few digits where the next order has a smaller one.
 
     None where the rules or the evaluators do not reach it.
 
@@ -127,9 +129,10 @@ def _risk(expr: Expr) -> tuple[Expr, SequenceLaw, Any] | None:
 
 
 def _of_any_length(law: SequenceLaw) -> SequenceLaw:
-    """A law among a number of tokens as one among L, where the rules need it; others as they are.
+    """A law of a fixed number of tokens as a law of L tokens, where the rules need that; others unchanged.
 
-    They expand a selection far more quickly, and leave out the weights of third tokens, of which two tokens have none.
+    The rules expand a selection among L tokens far more quickly, and leave out the weights of third tokens, which vanish for
+    two.
     """
     kernel = law.posterior_kernel
     if kernel is None or not (law.length.is_Integer if law.is_selection else law.length == 2):

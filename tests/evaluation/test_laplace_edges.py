@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 from sympy import Rational
 
-from symslr.evaluation.laplace.rule import _going_on
+from symslr.evaluation.laplace.rule import _tail_by_blocks
 from symslr.evaluation.nodes.node import Context
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.plan import plan
@@ -37,13 +37,13 @@ def test_what_goes_on_to_fall_is_bounded(step: float, end: float, jumps: bool) -
     heights = np.exp(-(places**2) / 2) * (2.0 * (np.arange(len(places)) % 2) if jumps else 1.0)
     heights /= heights.sum()
     left_out = ndtr(end) / ndtr(-end)
-    assert left_out <= _going_on(heights) <= 100 * left_out
+    assert left_out <= _tail_by_blocks(heights) <= 100 * left_out
 
 
 def test_rounding_need_not_fall() -> None:
-    assert _going_on(np.array([1e-10] * 20 + [1.0] * 20)) == 0.0
-    assert _going_on(np.array([1e-3] * 20 + [1.0] * 20)) == 1.0
+    assert _tail_by_blocks(np.array([1e-10] * 20 + [1.0] * 20)) == 0.0
+    assert _tail_by_blocks(np.array([1e-3] * 20 + [1.0] * 20)) == 1.0
 
 
 def test_what_falls_quickly_leaves_little() -> None:
-    assert _going_on(np.exp(-np.arange(0.0, 60.0))[::-1]) == 0.0
+    assert _tail_by_blocks(np.exp(-np.arange(0.0, 60.0))[::-1]) == 0.0

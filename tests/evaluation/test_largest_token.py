@@ -128,7 +128,7 @@ def risk_at(strength: float, scale: float) -> float:
 @pytest.mark.parametrize("scale", [Rational(1, 20), 2, 22])
 def test_two_laplace_variables_at_any_scale(monkeypatch: pytest.MonkeyPatch, scale: Rational) -> None:
     """At scale 30, where the work is 11 times that at 22, the table of exponentials was too large: here less is allowed."""
-    monkeypatch.setattr(table, "LARGEST", {**table.LARGEST, 2: 2e6})
+    monkeypatch.setattr(table, "MOST_ENTRIES", {**table.MOST_ENTRIES, 2: 2e6})
     monkeypatch.setattr(table, "MOST_WORK", 5e8)
     found = evaluate(population_risk(MaxSLR(noise=0), softplus), {"L": 2, "nu": 5, "a": scale}, backend="numpy")
     assert found.digits >= 11
@@ -167,7 +167,7 @@ def test_no_logarithms_where_they_decide_nothing(
         return original(self, k, chosen, keep)
 
     monkeypatch.setattr(FloatSums, "is_dear", False)
-    monkeypatch.setattr(node, "STEEP", np.inf)  # on the product mesh, not along the ridge
+    monkeypatch.setattr(node, "STEEP_NATS", np.inf)  # on the product mesh, not along the ridge
     original = tables._loads_at
     monkeypatch.setattr(tables, "_loads_at", loads_at)
     values = {"L": 2, "nu": strength, "a": scale}

@@ -13,7 +13,7 @@ from sympy import Abs, Expr, Max, Rational, exp, log, sin, tanh
 from symslr.evaluation import evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.form import LaplaceForm
-from symslr.evaluation.laplace.tokens import lone
+from symslr.evaluation.laplace.tokens import ends_of_narrow_windows
 from symslr.evaluation.nodes.integral import _check_tails
 from symslr.evaluation.quadrature.scan import Window
 from symslr.model.attention import Attention
@@ -123,6 +123,9 @@ def test_windows_beside_a_heavy_tail_are_cut_off_only_where_they_are_narrow() ->
     """Steps under a power tail are longer further out: a window as wide as it is far is none to cut off."""
     heavy = Window(-1e6, 1e6, 0.0, 5.0, 30.0)
     wide, narrow = Window(-1e6, 1e6, 3e5, 2e5, 30.0), Window(3e5 - 10, 3e5 + 10, 3e5, 2.0, 30.0)
-    assert lone([heavy, wide], 100.0) == []
-    assert lone([heavy, narrow], 100.0) == [3e5 - 10, 3e5 + 10]
-    assert lone([Window(-7.0, 7.0, 0.0, 4.0, 30.0), Window(1.0, 1.4, 1.2, 0.08, 30.0)], 2e4) == [1.0, 1.4]
+    assert ends_of_narrow_windows([heavy, wide], 100.0) == []
+    assert ends_of_narrow_windows([heavy, narrow], 100.0) == [3e5 - 10, 3e5 + 10]
+    assert ends_of_narrow_windows([Window(-7.0, 7.0, 0.0, 4.0, 30.0), Window(1.0, 1.4, 1.2, 0.08, 30.0)], 2e4) == [
+        1.0,
+        1.4,
+    ]

@@ -1,1 +1,1 @@
-"""What is asked for, checked before any number: inputs, the model at these values, means that exist, the definition."""
+"""Checks made before any number: the inputs, the model at these values, the existence of means, the definition."""

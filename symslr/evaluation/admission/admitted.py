@@ -1,4 +1,4 @@
-"""Is what is asked for a model at the values asked for, and do its means exist? Both are told before any mesh is made."""
+"""Checks that an expression is a model at the values given and that its means exist, before any quadrature."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L
 
 MOST_POINTS = 8
-"""Of an array of values so many are checked, evenly spaced, the first and the last among them."""
+"""Points of an array of values that are checked, evenly spaced, with the first and the last."""
 
 LONGEST = 64
-"""A length up to which the mean of a weight of several tokens is looked at."""
+"""Largest length at which the mean of a weight of several tokens is checked."""
 
 
 def check_admitted(expr: Expr, inputs: Inputs) -> None:
-    """Refuse values at which a weight is no density of mean 1 or a normaliser has a negative offset; remembered.
+    """Check that weights are densities of mean 1 and offsets are not negative at these values.
 
     Raises:
-        ValueError: with what was found at which values.
+        ValueError: naming what was found at which values.
     """
     laws = _laws(with_open_kernel(expr)[0])
     offsets = {node.args[3] for node in expr.atoms(Activation, ScoredActivation)} - {S.Zero, S.One}
@@ -75,7 +75,7 @@ def _laws(expr: Expr) -> frozenset[SequenceLaw]:
 
 
 def _lengths(expr: Expr, law: SequenceLaw, values: Mapping[Symbol, Any]) -> set[int]:
-    """Every length at which a law is used, as far as its mean is looked at."""
+    """The lengths at which a law is used, as far as its mean is checked."""
     if law.length.is_Integer:
         found = {int(law.length)}
     else:
@@ -84,14 +84,14 @@ def _lengths(expr: Expr, law: SequenceLaw, values: Mapping[Symbol, Any]) -> set[
     return {length for length in found if length <= LONGEST or law.relevant_factor is not None}
 
 
-ROUNDS = 500
-"""Steps in which simple roots are found, ten times what mpmath takes."""
-REAL = 1e-12
-"""Imaginary part, relative, up to which a root is one on the line: they are found to 15 digits."""
+ROOT_STEPS = 500
+"""Most steps of the search for simple roots: ten times what mpmath takes."""
+REAL_TOLERANCE = 1e-12
+"""Relative imaginary part up to which a root counts as real; roots are found to 15 digits."""
 
 
 def check_means_exist(expr: Expr, values: Mapping[Symbol, Any], moving: Collection[Symbol] = ()) -> None:
-    """Refuse an expression with a mean that is infinite at these values, or at every value of the moving symbols but 0.
+    """Check that no mean of an expression is infinite at these values, or at every non-zero value of the ``moving`` symbols.
 
     Raises:
         CannotEvaluate: naming the mean.
@@ -101,7 +101,7 @@ def check_means_exist(expr: Expr, values: Mapping[Symbol, Any], moving: Collecti
         known = {s: exact(v) for s, v in values.items() if s in node.free_symbols and isinstance(v, (int, float, Expr))}
         here = node.xreplace(known)
         free = [symbol for symbol in moving if symbol in here.free_symbols]
-        if all(_is_infinite(here.xreplace(dict(zip(free, side)))) for side in _sides(len(free))):
+        if all(_is_infinite(here.xreplace(dict(zip(free, side)))) for side in _all_signs(len(free))):
             where = f" at every {', '.join(map(str, free))} other than 0" if free else ""
             raise CannotEvaluate(
                 f"the mean of {in_brief(here.body)} is infinite{where}: it outgrows the density of the tokens or has a pole; "
@@ -110,14 +110,13 @@ def check_means_exist(expr: Expr, values: Mapping[Symbol, Any], moving: Collecti
 
 
 def _is_infinite(node: Expectation) -> bool:
-    """Whether a mean is known not to exist, for the tails of what it averages or for a pole of a rational function."""
+    """Whether a mean is known not to exist, by its tails or by a pole of a rational function."""
     return exists(node) == S.false or (isinstance(node, ScalarExpectation) and _has_pole(node))
 
 
 def _has_pole(node: ScalarExpectation) -> bool:
-    """Whether the body is a rational function with a pole inside the support.
-
-    A scale that is left open only moves the poles: it is put at 1.
+    """Whether the body is a rational function with a pole inside the support. A free scale only moves the poles and is set to
+    1.
     """
     scales = node.body.free_symbols - {node.variable}
     if len(scales) > 1 or not node.body.is_rational_function(node.variable):
@@ -126,19 +125,19 @@ def _has_pole(node: ScalarExpectation) -> bool:
     if not below.has(node.variable):
         return False
     once = Poly(below, node.variable).sqf_part()  # digits of a root that comes twice are hard to find
-    roots = [complex(root) for root in once.nroots(maxsteps=ROUNDS)]
+    roots = [complex(root) for root in once.nroots(maxsteps=ROOT_STEPS)]
     low, high = float(node.law.lower), float(node.law.upper)
-    return any(low < root.real < high and abs(root.imag) < REAL * (1 + abs(root)) for root in roots)
+    return any(low < root.real < high and abs(root.imag) < REAL_TOLERANCE * (1 + abs(root)) for root in roots)
 
 
 @lru_cache(maxsize=512)
 def _doubtful(expr: Expr) -> tuple[Expectation, ...]:
-    """The means that do not exist at all values of the parameters."""
+    """The means that are not known to exist for all values of the parameters."""
     found = (node for node in conditioned(expr).atoms(Expectation) if exists(node) != S.true)
     return tuple(sorted(found, key=str))
 
 
-def _sides(count: int) -> list[tuple[Expr, ...]]:
-    """All signs of so many numbers."""
+def _all_signs(count: int) -> list[tuple[Expr, ...]]:
+    """All combinations of signs of so many numbers, as symbols of either sign."""
     sizes = [Dummy(positive=True) for _ in range(count)]
     return list(product(*((size, -size) for size in sizes)))

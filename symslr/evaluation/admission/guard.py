@@ -1,7 +1,7 @@
-"""Before the first number of a task leaves the house, its plan is held against the unreduced definition at one cheap point.
+"""A check of each new task: its plan must agree with the unreduced definition at one cheap point.
 
-The referee reads the definition from the model and the expression nodes; the plan comes from the rules and the evaluators.
-Tasks and attentions of the catalogue are held against theirs by the tests instead (tests/evaluation/test_guard.py).
+The referee evaluates the definition from the model and the expression nodes; the plan comes from the rules and the evaluators.
+For tasks and attentions of the catalogue the tests make this comparison (tests/evaluation/test_guard.py).
 """
 
 from __future__ import annotations
@@ -31,29 +31,30 @@ from symslr.model.symbols import P_L, L, x
 from symslr.theory.population import PopulationRisk
 
 SHORT = LengthLaw({2: Rational(1, 3), 3: Rational(2, 3)})
-"""In the place of a law of the length."""
+"""Replaces a law of the length."""
 
 MANY, FEW = 3, 2
-"""In the place of a symbolic length: from three tokens on two others may differ, and two cost little."""
+"""Replace a symbolic length: with three tokens two others may differ, and two cost little."""
 
 MOST_TOKENS = 12
-"""A fixed length up to which a definition is read."""
+"""Largest fixed length at which a definition is evaluated."""
 
 DIGITS = 6
-"""That are compared: few, since every number of a new task waits for them."""
+"""Digits that are compared: few, as every first number of a new task waits for them."""
 SECONDS = 0.2
-"""Processor time after which a reading is given up: one takes 0.03 s to 0.15 s, and two or three are made for a new task."""
+"""Processor time after which one evaluation by the referee is given up: one takes 0.03 s to 0.15 s, and a new task needs two or
+three."""
 
 SCATTER = 10
-"""Errors that the referee may be off; where it has sampled, its error is one standard error."""
+"""Largest difference in errors of the referee; where it samples, its error is one standard error."""
 
 PLACE = Rational(7, 10)
-"""Where a variable that is minimised over is put."""
+"""Value of a variable that is minimised over."""
 
 UNHELD = "not held against its definition"
 
 HELD = ""
-"""No reason why not."""
+"""No reason: the comparison was made."""
 LONG, TOO_LARGE, UNREAD = (
     "which takes too long to read",
     "which leaves the range of float64",
@@ -66,17 +67,17 @@ _unheld: dict[Any, str] = {}
 
 
 def unheld(expr: Expr, values: Mapping[Symbol, Any], found: Value | None = None) -> str:
-    """Why the plan of ``expr`` was not held against the definition, as words to print; empty where it was; remembered.
+    """Why the plan of ``expr`` was not compared with the definition, as words to print; empty where it was. Cached.
 
-    It is held at these values, at two or three tokens. Empty also where there is nothing to hold: no sequence inside, or
-    task and attention of the catalogue.
+    The comparison is made at these values, with two or three tokens. Empty too where none is needed: no sequence inside, or a
+    task and an attention of the catalogue.
 
     Args:
         values: numbers and length laws by symbol, as in ``Inputs``; of an array one entry.
-        found: what the float64 plan gave there, where that is known.
+        found: the float64 value of the plan there, where it is known.
 
     Raises:
-        CannotEvaluate: when the two disagree, with both numbers.
+        CannotEvaluate: where the two disagree, with both numbers.
     """
     key = expr, frozenset(s for s in values if s.is_Symbol and s.is_nonnegative is None and values[s] < 0)
     if key not in _unheld:
@@ -86,7 +87,7 @@ def unheld(expr: Expr, values: Mapping[Symbol, Any], found: Value | None = None)
 
 
 def why_not_held(expr: Expr, values: Mapping[Symbol, Any], found: Value | None = None) -> str:
-    """The reason alone, for any task and attention, and without memory: empty where one reading was held."""
+    """The reason alone, for any task and attention and without the cache; empty where one comparison was made."""
     opened, kernel = with_open_kernel(expr)
     shape, readings = _readings(opened)
     short = with_kernel(shape, kernel)
@@ -115,7 +116,7 @@ def is_new(expr: Expr) -> bool:
 
 
 def _shortened(expr: Expr) -> Expr:
-    """Few tokens for a law of the length; where a minimum is searched, its body."""
+    """``expr`` with few tokens in place of a law of the length, and the body in place of a minimum that is searched for."""
     expr = expr.xreplace(dict.fromkeys(expr.atoms(LengthLaw), SHORT))
     opened = _replaced(expr, _formula, Minimum)
     if not opened.has(Minimum):
@@ -129,7 +130,7 @@ def _shortened(expr: Expr) -> Expr:
 
 
 def _replaced(expr: Expr, form: Callable[[Quantity], Expr], kind: type = Expr) -> Expr:
-    """``expr`` with every quantity replaced by a form of it, which may hold quantities again; only by one of ``kind``."""
+    """``expr`` with every quantity replaced by ``form`` of it, repeatedly, where that is of type ``kind``."""
 
     def open_one(quantity: Quantity) -> Expr:
         found = form(quantity)
@@ -139,7 +140,7 @@ def _replaced(expr: Expr, form: Callable[[Quantity], Expr], kind: type = Expr) -
 
 
 def _formula(quantity: Quantity) -> Expr:
-    """What rules derive; of a population risk, whose means were seen to exist, derived for any kernel at once."""
+    """The formula that rules derive; for a population risk derived for any kernel at once, as its means are known to exist."""
     if not isinstance(quantity, PopulationRisk):
         return quantity.formula()
     activation, *rest = quantity.args
@@ -148,9 +149,9 @@ def _formula(quantity: Quantity) -> Expr:
 
 @lru_cache(maxsize=512)
 def _readings(expr: Expr) -> tuple[Expr, list[tuple[Expr, tuple[int, ...]]]]:
-    """An expression of few tokens in place of ``expr``, what the referee reads for it, and at which lengths.
+    """(``expr`` with few tokens, [(what the referee evaluates for it, at which lengths)]).
 
-    That is the derived formula before it is reduced, and the definition; with a kernel left open the same for all kernels.
+    These are the derived formula before it is reduced, and the definition; with a kernel left open they serve all kernels.
     """
     short = _shortened(expr)
     formula = _replaced(short, _formula)
@@ -161,10 +162,10 @@ def _readings(expr: Expr) -> tuple[Expr, list[tuple[Expr, tuple[int, ...]]]]:
 
 
 def _compared(expr: Expr, reading: Expr, values: Mapping[Symbol, Any], found: Value | None) -> str:
-    """Why there were no two numbers to compare, with the plan's where it is known; empty where they agree.
+    """Why no comparison was possible; empty where the two numbers agree.
 
     Raises:
-        CannotEvaluate: when they differ.
+        CannotEvaluate: where they differ.
     """
     if any(law.length.is_Integer and law.length > MOST_TOKENS for law in reading.atoms(SequenceLaw)):
         return MANY_TOKENS

@@ -1,4 +1,4 @@
-"""What a caller gives, checked once: every symbol has a value, every value fits its symbol."""
+"""Checks of what a caller gives: every symbol has a value, and every value fits its symbol."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from symslr.model.task import Task
 
 PLAIN = (int, float)
 WHOLE = 2**53
-"""Up to this size every integer is a float64 number."""
+"""Every integer up to this size is a float64 number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Numbers and length laws by symbol, as they were given or exact; float64 arrays by symbol."""
+    """Numbers and length laws by symbol, as given or exact, and float64 arrays by symbol."""
 
     given: dict[Symbol, Any]
     arrays: dict[Symbol, Any]
@@ -152,14 +152,14 @@ def _by_name(symbols: frozenset[Symbol]) -> dict[str, list[Symbol]]:
 
 @lru_cache(maxsize=512)
 def _least(symbol: Symbol) -> float:
-    """The least number that a symbol may be; a positive real parameter may also be 0, the limit of its formula."""
+    """The least number allowed for a symbol; 0 also for a positive real parameter, as the limit of its formula."""
     if symbol.is_integer and symbol.is_positive:
         return 1.0
     return 0.0 if symbol.is_nonnegative else -inf
 
 
 def _is_plain(symbol: Symbol, value: Any) -> bool:
-    """Whether a value is an int or a float that suits the symbol and is the same number in float64."""
+    """Whether a value is an int or a float that fits the symbol and is represented exactly in float64."""
     if type(value) not in PLAIN or not _least(symbol) <= value <= WHOLE:
         return False
     return value >= -WHOLE and (type(value) is int or not symbol.is_integer)
@@ -209,7 +209,7 @@ def _array(symbol: Symbol, value: Any) -> Any:
 
 
 def _check(symbol: Symbol, number: Any) -> None:
-    """The symbol's assumptions."""
+    """Check a number against the assumptions of its symbol."""
     least = _least(symbol)
     if symbol.is_integer:
         whole = number.is_integer if isinstance(number, Expr) else True

@@ -1,4 +1,4 @@
-"""Many points of one shared mesh: their parameters, and where the integrand of each lives."""
+"""Points of one shared mesh: their parameters, and the window of the integrand of each."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from symslr.evaluation.laplace.table import TINY
 from symslr.evaluation.numbers.compiled import wright_omega
 from symslr.expression.special import NormalCdf
 
-NODES = 96
-"""Values of t at which the saddle points are looked at."""
+SCAN_NODES = 96
+"""Values of t at which the integrand is estimated by the saddle points of its moments."""
 MOST_LOOKS = 16
-"""Each takes a factor of at least five off a window, or makes it longer by its span: 2^16 times the first guess."""
-TILTED = 4.0
-"""-log of a weight at the tokens that matter, below its own peak, from which on it is tilted towards them."""
+"""Each shortens a window by a factor of five or more, or lengthens it by its span: up to 2^16 times the first guess."""
+TILT_FROM = 4.0
+"""A weight is tilted towards the tokens that contribute where it lies so many nats below its peak there."""
 STEPS = (erf, erfc, NormalCdf)
-"""Functions that go from one level to another within about one over the slope of their argument."""
+"""Functions with a smooth step, whose width is about one over the slope of their argument."""
 
 
-def suits(form: LaplaceForm) -> bool:
-    """Whether a form has one exponential kernel on the line, and Gaussian weights times polynomials in x and in erf(s x + c)."""
+def has_shared_mesh(form: LaplaceForm) -> bool:
+    """Whether a form has one exponential kernel on the line, and Gaussian weights times polynomials in x and erf(s x + c)."""
     if len(form.logs) > 1 or len(form.kernels) > 1 or form.kinks[0]:
         return False
     (kernel,) = form.kernels
@@ -42,7 +42,7 @@ def suits(form: LaplaceForm) -> bool:
 
 
 def steps(form: LaplaceForm) -> list[Expr]:
-    """The error functions of x in its weights, whose steps a mesh has to resolve."""
+    """The error functions of x in its weights, which a mesh must resolve."""
     found = {step for m in form.moments for step in m.rest.atoms(*STEPS) if step.has(form.x)}
     return sorted(found, key=default_sort_key)
 
@@ -72,17 +72,17 @@ class Points:
 
     @cached_property
     def powers(self) -> Any:
-        """Size of the power of every moment in every term that counts, (terms, moments, points)."""
+        """|power| of every moment in every active term, (terms, moments, points)."""
         return self.constants.sizes
 
     @cached_property
     def largest(self) -> Any:
-        """These over all terms and points, (moments,)."""
+        """The largest power of every moment over all terms and points, (moments,)."""
         return self.powers.max(axis=(0, 2))
 
     @cached_property
     def power(self) -> float:
-        """That of survival functions."""
+        """The largest power of a survival function."""
         return float(self.largest[self.survivors].max()) if self.survivors else 0.0
 
     def take(self, index: Any) -> Points:
@@ -90,22 +90,22 @@ class Points:
 
     @property
     def fit(self) -> Any:
-        """Whether the structure holds with these numbers: (points,)."""
+        """Whether the parameters give finite numbers, a positive kernel and Gaussian weights: (points,)."""
         numbers = np.isfinite(self.table[:-2]).all(axis=0)
         return numbers & (self.constants.exponentials[0, 0] > 0) & (self.curvature < 0).all(axis=0)[:, 0]
 
 
 @dataclass(frozen=True)
 class Places:
-    """Per point: the window of t = log(u C), the width of the outer peak, and the tilts that suit the weights.
+    """Per point: the window of t = log(u C), the width of the outer peak, and the tilts of the weights.
 
-    A moment is exp(height - q t) times the correlation of exp(q t - e^t) with its weight: a tilt q moves the Gaussian to
-    the tokens that matter, so that neither factor underflows.
+    A moment is exp(height - q t) times the correlation of exp(q t - e^t) with its weight: a tilt q moves the Gaussian to the
+    tokens that contribute, so that neither factor underflows.
 
     Attributes:
         low, high, width: (points,).
         tilts: (moments, points).
-        found: whether the window ended, (points,).
+        found: whether the window ends, (points,).
     """
 
     low: Any
@@ -119,10 +119,10 @@ class Places:
 
 
 def places(points: Points, depth: float) -> Places:
-    """Everything above exp(-depth) of the largest contribution, told from the saddle points of the moments.
+    """The windows of everything above exp(-depth) of the largest contribution, estimated by saddle points of the moments.
 
-    They are looked at over all tokens that any weight reaches; then further out where the integrand goes on, and closer
-    where it lives on a small part of that.
+    The scan starts from all tokens that any weight reaches. It goes further out where the integrand goes on, and is repeated on
+    a shorter window where the integrand lives on a small part.
     """
     crowd = np.log1p(points.power)
     reach = np.abs(points.rate) * np.sqrt(-(depth + crowd) / points.curvature)
@@ -143,10 +143,10 @@ def places(points: Points, depth: float) -> Places:
 
 
 def _seen(points: Points, depth: float, low: Any, high: Any) -> Places:
-    """What equal steps from low to high show; a window that does not end within them is longer than they are."""
+    """The windows on equal steps from low to high; one that does not end there is marked as not found."""
     rate, curvature, centre = points.rate, points.curvature, points.centre
-    step = (high - low) / (NODES - 1)
-    t = low[:, None] + step[:, None] * np.arange(NODES)
+    step = (high - low) / (SCAN_NODES - 1)
+    t = low[:, None] + step[:, None] * np.arange(SCAN_NODES)
     logs, tokens = saddle(t, rate, curvature, centre, points.height)
     if points.power > LARGE_POWER:
         for i in points.survivors:
@@ -156,16 +156,16 @@ def _seen(points: Points, depth: float, low: Any, high: Any) -> Places:
     peak = size.argmax(axis=1)
     largest = size[every, peak]
     inside = size > largest[:, None] - depth
-    first, last = inside.argmax(axis=1), NODES - 1 - inside[:, ::-1].argmax(axis=1)
-    bend = size[every, peak - 1] + size[every, (peak + 1) % NODES] - 2.0 * largest
+    first, last = inside.argmax(axis=1), SCAN_NODES - 1 - inside[:, ::-1].argmax(axis=1)
+    bend = size[every, peak - 1] + size[every, (peak + 1) % SCAN_NODES] - 2.0 * largest
     moved = tokens[:, every, peak] - centre[:, :, 0]
     turned = 2.0 * curvature[:, :, 0] * moved
-    tilted = -turned * moved > 2.0 * TILTED
+    tilted = -turned * moved > 2.0 * TILT_FROM
     tilted[points.survivors] = False
-    ended = (first > 0) & (last < NODES - 1)
+    ended = (first > 0) & (last < SCAN_NODES - 1)
     return Places(
         low + step * (first - 1.0),
-        high - step * (NODES - 2.0 - last),
+        high - step * (SCAN_NODES - 2.0 - last),
         step / np.sqrt(-bend),
         np.where(tilted, turned / rate[:, 0], 0.0),
         ended,
@@ -185,9 +185,9 @@ def saddle(t: Any, rate: Any, curvature: Any, centre: Any, height: Any) -> tuple
 
         M(u) = integral of exp(height - (x - c)^2/(2 w^2)) e^{-u C e^{s x}},  t = log(u C)
 
-    has its saddle at x = c - s w^2 e^{t + s c - y} with y e^y = s^2 w^2 e^{t + s c}. It is the estimate that a mesh is placed by,
-    never a value. Source: Asmussen, Jensen and Rojas-Nandayapa, "On the Laplace transform of the lognormal distribution" (2016),
-    for s of either sign.
+    has its saddle at x = c - s w^2 e^{t + s c - y} with y e^y = s^2 w^2 e^{t + s c}. This estimate places a mesh and is never a
+    value. Source: Asmussen, Jensen and Rojas-Nandayapa, "On the Laplace transform of the lognormal distribution" (2016), for s
+    of either sign.
     """
     start = t + rate * centre
     variance = -0.5 / curvature
@@ -198,7 +198,7 @@ def saddle(t: Any, rate: Any, curvature: Any, centre: Any, height: Any) -> tuple
 
 
 def log_survival(t: Any, rate: Any, curvature: Any, centre: Any) -> Any:
-    """log E[e^{-u C e^{s x}}] for a Gaussian x, right in both tails: 1 - M is E[min(1, u C e^{s x})] where M is near 1."""
+    """log E[e^{-u C e^{s x}}] for a Gaussian x, accurate in both tails: where M is near 1, 1 - M is E[min(1, u C e^{s x})]."""
     start = t + rate * centre
     spread = np.abs(rate) * np.sqrt(-0.5 / curvature) + TINY
     edge = -start / spread

@@ -1,4 +1,4 @@
-"""The shared table exp(-e^t), the same for all points on its nodes, and one sum on it for points that share it.
+"""The shared table exp(-e^t), and the sum on it for points that share its nodes.
 
 Moments are (levels, points, nodes of u): level 0 is the token mesh, levels 1 and 2 those with twice and four times its step.
 """
@@ -21,15 +21,15 @@ from symslr.evaluation.quadrature.convergence import alternating_error, geometri
 from symslr.evaluation.quadrature.mesh import nested_weights
 
 LEVELS = 3
-"""A sum is seen on the mesh and on those with twice and four times its step."""
+"""Nested token meshes of a sum: with once, twice and four times the step."""
 
 INWARDS = np.array([1, -1])
-"""From a first and a last node to the next one in."""
+"""From the indices of the first and the last node to those one further in."""
 
 BLOCK = 60000
-"""Pairs of nodes whose windows are laid out at once."""
-VANISHED = 6.6
-"""Beyond this t exp(-e^t) is below every float64 number."""
+"""Pairs of nodes that are copied to one array at a time."""
+UNDERFLOW = 6.6
+"""Beyond this t, exp(-e^t) underflows in float64."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,11 @@ class Grid:
 
     Attributes:
         outer, rows: step and number of the nodes of log(u C).
-        step, first, count: s x_k = step (first + k).
+        step, first, count: s x_k = step (first + k) for k < count.
         parts: first and last of these nodes that every moment needs, counted from the first of all, (moments, 2).
         widest: step of x where s = 0.
         start: the first node of log(u C) in units of ``step``, or of ``outer`` where ``stride`` is 0.
-        stride: outer over step, where that is a whole number and smaller than ``count``, else 0: then every pair of nodes
-            has its own t.
+        stride: outer/step, where that is an integer below ``count``; else 0, and every pair of nodes has its own t.
         tilts: of the weights, (moments, 1, 1).
     """
 
@@ -65,17 +64,17 @@ class SharedTable:
     Args:
         grid: the nodes.
         points: for which the grid is made.
-        rare: survival functions that are near 1 on the whole grid, told from 1 - exp(-e^t) alone.
+        rare: survival functions near 1 on the whole grid, computed from 1 - exp(-e^t) alone.
 
     Attributes:
         tau: nodes of log(u C).
         parts: the functions of t, each with its moments; ``of`` those of every moment.
-        edges: first and last node of x that the sums of every moment take, (moments, 2).
+        edges: first and last node of x in the sums of every moment, (moments, 2).
         ends: the function of every moment there, and one node further in, (moments, 2, nodes of u) each.
-        shows_missing: whether 1 - M of the survival functions is asked for.
+        shows_missing: whether 1 - M of the survival functions is needed.
         tokens: k with s x = step k, (nodes of x,).
-        levels: what makes the sums of every level out of weights, (levels, nodes of x).
-        offsets: what makes the sums with eight times the step, each from another first node, out of values, (8, nodes of u).
+        levels: factors of the weights for the sums of every level, (levels, nodes of x).
+        offsets: factors of the values for the sums with eight times the step, one for each first node, (8, nodes of u).
     """
 
     def __init__(self, grid: Grid, points: Points, rare: Sequence[int] = ()) -> None:
@@ -130,7 +129,7 @@ class SharedTable:
             values = np.ndarray((grid.rows, grid.count), float, values, strides=(grid.stride * size, size))
         if vanishes and grid.step:
             last = np.clip(
-                np.ceil((VANISHED - self.tau) / grid.step).astype(int) - grid.first, window.start + 1, window.stop
+                np.ceil((UNDERFLOW - self.tau) / grid.step).astype(int) - grid.first, window.start + 1, window.stop
             )
         return Pairs(values, window, last.tolist())
 
@@ -165,15 +164,15 @@ def _slice(members: list[int]) -> Any:
     return slice(start, stop) if stop - start == len(members) else members
 
 
-LARGEST = 709.0
-"""Logarithms below this have an exponential in float64."""
-RARE = -1.5
-"""A survival function whose logarithm is above this everywhere can be told from 1 - M alone."""
+LARGEST_EXPONENT = 709.0
+"""Numbers below this have an exponential in float64."""
+NEAR_ONE = -1.5
+"""A survival function whose logarithm exceeds this everywhere may be computed from 1 - M alone."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What neighbouring points have in common: it is found at some of them, and the largest is kept.
+    """What neighbouring points have in common: the largest of the values found at some of them.
 
     Attributes:
         top: logarithm of the outer integrand, (1,).
@@ -187,13 +186,13 @@ class Kept:
 
 
 class SharedSum:
-    """The sum, carried out when it is made, and what it tells about its errors.
+    """The sum at all points, computed when it is made, with its errors.
 
     Args:
         points: on the table's grid.
         table: the grid and its exponentials.
-        rests: what multiplies the exponential of every weight, as a function of x and of the parameters.
-        kept: where one point is a neighbour of others; then the coarser meshes of tokens are left out.
+        rests: the factors of the exponential of every weight, as a function of x and of the parameters.
+        kept: for a point of a known neighbourhood; the coarser token meshes are then left out.
 
     Attributes:
         outer, inner: relative errors of the meshes of u and of tokens, lists over the points.
@@ -233,20 +232,20 @@ class SharedSum:
         return [geometric_error(two + one, one, 0.0, size) for one, two, size in zip(near, far, self.size)]
 
     def result(self) -> tuple[list[float], list[float]]:
-        """Values and errors, over the points; nan where float64 cannot hold them."""
+        """(values, errors) over the points; NaN where they leave the range of float64."""
         roundings = [self.kept.roundings] if self.kept else self.roundings().tolist()
         step, edges = self.table.grid.outer, self._edges().tolist()
         values, errors = [], []
         columns = (self.sums, self.size, self.outer, self.inner, edges, self.cut.tolist(), roundings, self.top.tolist())
         for sums, size, outer, inner, edge, cut, rounding, top in zip(*columns):
-            factor = step * exp(top) if size > 0.0 and top < LARGEST else nan
+            factor = step * exp(top) if size > 0.0 and top < LARGEST_EXPONENT else nan
             lost = step * FLOAT.tiny * size if factor < step * FLOAT.tiny else 0.0
             values.append(0.125 * sum(sums) * factor)
             errors.append(((outer + inner + FLOAT.eps * rounding) * size + edge + cut) * factor + lost)
         return values, errors
 
     def _logs(self, levels: Any) -> list[Any]:
-        """log M of the survival functions; from 1 - M where M is near 1 and its power large."""
+        """log M of the survival functions; computed from 1 - M where M is near 1 and its power large."""
         logs: list[Any] = [0.0] * len(self.means)
         for i in self.points.survivors:
             factor = np.exp(self.points.height[i])
@@ -262,11 +261,13 @@ class SharedSum:
 
     @property
     def rare(self) -> list[int]:
-        """The survival functions that are near 1 on the whole mesh, at all the points."""
-        return [i for i in self.points.survivors if self.logs[i].min() > RARE]
+        """The survival functions that are near 1 on the whole mesh, at all points."""
+        return [i for i in self.points.survivors if self.logs[i].min() > NEAR_ONE]
 
     def _scales(self) -> Any:
-        """log of what multiplies each mean: (moments, points, nodes of u), or 1 for nodes where it is the same at all."""
+        """The logarithm of the factor of each mean: (moments, points, nodes of u), or of size 1 along nodes where it is
+        constant.
+        """
         points, tilts = self.points, self.table.grid.tilts
         if not self.table.is_tilted:
             return points.height
@@ -274,7 +275,7 @@ class SharedSum:
         return heights - tilts * self.table.tau
 
     def _outer(self, top: Any) -> tuple[list[Any], Any]:
-        """Every term of the outer integrand over exp(top), (levels, points, nodes of u), and top, (points,)."""
+        """(terms of the outer integrand over exp(top), each (levels, points, nodes of u); top, (points,))."""
         points = self.points
         v = [self.table.tau - points.shift]
         terms = points.code.terms(v, self.means, self.logs, self.scales, points.columns)
@@ -286,7 +287,7 @@ class SharedSum:
         return [np.where(np.isnan(share), 0.0, share) for share in shares], top
 
     def roundings(self) -> Any:
-        """Roundings of the result in units of the roundoff: exponents at the peak, amplified by the powers; (points,)."""
+        """Rounding error of the result in roundoffs, (points,): that of exponents at the peak, amplified by the powers."""
         points, grid = self.points, self.table.grid
         peak = self.heights.argmax(axis=1)
         every = np.arange(len(peak))
@@ -323,13 +324,15 @@ class SharedSum:
         return roundings
 
     def _edges(self) -> Any:
-        """What the ends of the outer mesh leave out, over the points."""
+        """Bounds of the tails beyond the ends of the outer mesh, over the points."""
         last, before = self.heights[:, [0, -1]], self.heights[:, [1, -2]]
         return np.sum(last * tail_in_last_terms(np.where(last < before, last / before, 0.0)), axis=1)
 
     @cached_property
     def cut(self) -> Any:
-        """What the ends of the token mesh leave out, over the points, seen at every outer node through the moments."""
+        """Bounds of the tails beyond the ends of the token mesh, over the points, as they enter through the moments at every
+        outer node.
+        """
         every, edges = np.arange(len(self.weights))[:, None], self.table.edges
         last, before = (
             np.abs(self.weights[every, :, at])[..., None] * heights[:, :, None]

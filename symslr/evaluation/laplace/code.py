@@ -1,6 +1,6 @@
-"""A Laplace form compiled: its weights, its outer terms and its shapes as functions of numbers.
+"""A Laplace form compiled: its weights and its outer terms as functions of numbers.
 
-And at given parameters: which of its terms count, and their sum from finished moments.
+And at given parameters: the terms with non-zero coefficients, and their sums from the moments.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from symslr.evaluation.numbers.exponent import Split, magnitude, split
 from symslr.evaluation.numbers.logarithm import leaves_float64, sign_and_log
 from symslr.evaluation.quadrature.token_mesh import zeros_of
 
-BESIDE = 64.0 * FLOAT.eps
-"""Distance of a node's neighbours, of that to the middle: a function that moves by 1 over a percent of it leaves 2e-24 behind."""
-NEAR = 1e4
-"""Steps of a mesh that a node is from the middle at most, for that: of a power tail on a half line the middle is 1e15 away."""
-AROUND = 2
-"""Nodes on each side whose rounding stands for that of a node: one alone may be rounded by nothing."""
+NEIGHBOUR_DISTANCE = 64.0 * FLOAT.eps
+"""Distance of a node's two neighbours, relative to its distance from the middle. A function that changes by 1 over a hundredth
+of that distance leaves 2e-24 in their second difference."""
+MOST_STEPS_TO_MIDDLE = 1e4
+"""That distance from the middle counts up to so many steps of the mesh: for a power tail on a half line the middle is 1e15
+away."""
+NEIGHBOURS = 2
+"""The rounding at a node is the largest at so many nodes on each side: at a single node it may be 0 by chance."""
 
 
 @dataclass(frozen=True)
@@ -52,21 +54,23 @@ class LaplaceCode:
         return functions
 
     def _of_moments(self, part: Callable[[Moment], Expr]) -> list[Any]:
-        """Per kernel a part of each of its moments, as functions of x and the parameters."""
+        """For every kernel a part of each of its moments, compiled as functions of x and the parameters."""
         own = [[part(self.form.moments[i]) for i in indices] for indices in self.form.moments_of]
         return [self.arithmetic.compile((self.form.x, *self.parameters), exprs) for exprs in own]
 
     @cached_property
     def _whole(self) -> list[Any]:
-        """Per kernel the exponents of its moments' Gaussians with their heights, not written as squares."""
+        """For every kernel the exponents of its moments with the heights of their Gaussians, not written as squares."""
         return self._of_moments(lambda moment: moment.exponent)
 
     def whole(self, kernel: int, moment: int, x: Any, p: tuple[Any, ...]) -> float:
-        """The exponent of a kernel's moment at one token, with its height: of the size of what it is a sum of."""
+        """The exponent of a kernel's moment at one token, with the height of its Gaussian."""
         return float(self._whole[kernel](x, *p)[moment])
 
     def _without_overflow(self, rest: Expr) -> tuple[Expr, Expr]:
-        """(log, rest): in float64 a sum of exponentials may overflow, and erfc underflow, where a density times them is tame."""
+        """(log, rest) of a factor: in float64 a sum of exponentials may overflow, and erfc underflow, where the product with a
+        density does not.
+        """
         if self.arithmetic.name != "numpy" or not leaves_float64(rest):
             return S.Zero, rest
         sign, log = sign_and_log(rest)
@@ -88,13 +92,15 @@ class LaplaceCode:
         return found[::3] + found[1::3] + self.arithmetic.log(found[2::3])
 
     def parts(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any, Any, Any]:
-        """As ``weights``, the exponents of moments as (Gaussians without their height, logarithms)."""
+        """As ``weights``, with the exponents of moments as two parts: (Gaussians without their height, logarithms of other
+        factors).
+        """
         values = self._weights[kernel](x, *p)
         found = _rows(values[3 * len(self.form.logs) :], x)
         return self._slopes(values, x), found[::3], found[1::3], found[2::3]
 
     def weights(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any, Any]:
-        """log kappa, log w, ..., and the exponents and rests of a kernel's moments at the nodes; gaussians without their height.
+        """(log kappa, log w, ...; exponents; rests) of a kernel's moments at the nodes, Gaussians without their height.
 
         They are (slopes, nodes), (moments, nodes) and (moments, nodes).
 
@@ -105,9 +111,9 @@ class LaplaceCode:
         return slopes, exponents + logs, rests
 
     def logs(self, kernel: int, x: Any, p: tuple[Any, ...]) -> Any:
-        """log kappa, log w, ... at the nodes, and the logs of those weights whose bumps may hide: (functions, nodes).
+        """log kappa, log w, ... at the nodes, and the logs of weights that may have narrow bumps: (functions, nodes).
 
-        A weight that changes its sign among the nodes has NaN in its row.
+        A weight that changes sign has NaN in its row.
         """
         if not self.form.turns_of_weights[kernel]:
             return self.slopes(kernel, x, p)
@@ -116,17 +122,21 @@ class LaplaceCode:
         logs[(rests < 0.0).any(axis=1) & (rests > 0.0).any(axis=1)] = np.nan
         return np.concatenate([slopes, logs])
 
-    def shaken(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any]:
+    def roundings_at_nodes(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any]:
         """Rounding of log kappa and of the log of each moment's weight at nodes in float64, in roundoffs: (slopes, weights).
 
-        The second difference over places very near a node leaves nothing of a smooth function but its rounding.
-        It shows what sums of large terms lose, as where a power of x - 7/2 was written out. What the rounded coefficients lose is
-        the same at all nodes and of that size; the largest of the nodes around stands for it.
+        It is the second difference over places very near a node, in which a smooth function leaves its rounding alone. That
+        shows what sums of large terms lose, as where a power of x - 7/2 was expanded. The rounding of coefficients is of the
+        same size and common to all nodes; the largest at the nodes around is taken for it.
         """
         inwards = (np.min(x) + np.max(x)) / 2.0 - x  # beyond its ends a kernel may be negative
-        inwards = BESIDE * np.sign(inwards) * np.minimum(np.abs(inwards), np.maximum(NEAR * np.gradient(x), np.abs(x)))
+        inwards = (
+            NEIGHBOUR_DISTANCE
+            * np.sign(inwards)
+            * np.minimum(np.abs(inwards), np.maximum(MOST_STEPS_TO_MIDDLE * np.gradient(x), np.abs(x)))
+        )
         slopes, exponents, rests = self.weights(kernel, np.concatenate([x, x + inwards, x + 2.0 * inwards]), p)
-        found = _second(np.concatenate([slopes, exponents + np.log(np.abs(rests))]))
+        found = _second_differences(np.concatenate([slopes, exponents + np.log(np.abs(rests))]))
         return found[: len(slopes)], found[len(slopes) :]
 
     def _outer(self, exprs: list[Expr]) -> Any:
@@ -148,7 +158,7 @@ class LaplaceCode:
         return self._of_moments(lambda moment: magnitude(moment.exponent))
 
     def token_sizes(self, kernel: int, x: Any, p: tuple[Any, ...]) -> Any:
-        """Sum of |addends| of the whole exponent of a kernel's moments at nodes, (moments, nodes)."""
+        """The sum of |terms| of the whole exponent of a kernel's moments at nodes, (moments, nodes)."""
         return _rows(self._token_sizes[kernel](x, *p), x)
 
     def terms(self, v: list[Any], means: Any, logs: Any, scales: Any, p: tuple[Any, ...]) -> list[tuple[Any, Any]]:
@@ -157,7 +167,7 @@ class LaplaceCode:
         return list(zip(values[::2], values[1::2]))
 
     def sizes(self, v: list[Any], means: Any, logs: Any, scales: Any, p: tuple[Any, ...]) -> list[Any]:
-        """Sum of |addends| of the exponent of each outer term."""
+        """The sum of |terms| of the exponent of each outer term."""
         return list(self._sizes(*v, *means, *logs, *scales, *p))
 
     @cached_property
@@ -185,12 +195,12 @@ class LaplaceCode:
         return [float(offset) for offset in self._offsets(*p)]
 
     def constants(self, p: tuple[Any, ...]) -> Constants:
-        """What depends on the parameters alone."""
+        """The numbers that depend on the parameters alone."""
         kind = float if self.arithmetic.name == "numpy" else object
         return Constants.of(self.form, np.array(self._constants(*p), dtype=kind))
 
     def constant_table(self, p: Any) -> Any:
-        """The numbers behind ``constants`` at many points: (constants, points) for ``p`` (parameters, points), float64."""
+        """The numbers of ``constants`` at many points: (constants, points) for ``p`` (parameters, points), in float64."""
         if p.shape[1] == 1:
             return np.array(self._constants(*p[:, 0].tolist()), dtype=float)[:, None]
         values = self._constants(*p)
@@ -220,29 +230,29 @@ class LaplaceCode:
 
 
 def _rows(values: list[Any], x: Any) -> Any:
-    """Functions of the nodes as rows of the nodes' own kind of number; some may be constants."""
+    """The values as rows of an array over the nodes x; some may be constants."""
     found = np.empty((len(values), len(x)), dtype=x.dtype)
     for row, value in zip(found, values):
         row[:] = value
     return found
 
 
-def _second(values: Any) -> Any:
+def _second_differences(values: Any) -> Any:
     """|second difference| of rows of three columns in roundoffs, the largest of the nodes around; 0 where it is not finite."""
     count = values.shape[1] // 3
     first, second, third = values[:, :count], values[:, count : 2 * count], values[:, 2 * count :]
     own = np.abs(first - 2.0 * second + third) / FLOAT.eps
     own[~np.isfinite(own)] = 0.0
-    around = np.arange(count) + np.arange(-AROUND, AROUND + 1)[:, None]
+    around = np.arange(count) + np.arange(-NEIGHBOURS, NEIGHBOURS + 1)[:, None]
     return own[:, np.clip(around, 0, count - 1)].max(axis=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What depends on the parameters alone, at one point or at many, which are then the last axis of all.
+    """The numbers that depend on the parameters alone, at one point or at many, which are then the last axis of all.
 
     Attributes:
-        coefficients: (terms,).
+        coefficients: of the terms, (terms,).
         powers: of every moment in every term, (terms, moments).
         gaussians: curvature, centre and height of every moment, (moments, 3).
         exponentials, ends: constant and rate, and both ends, of every kernel, (kernels, 2).
@@ -265,7 +275,7 @@ class Constants:
 
     @property
     def sizes(self) -> Any:
-        """Size of the power of every moment in every term, 0 in terms that do not count."""
+        """|power| of every moment in every term; 0 in terms whose coefficient is 0."""
         return np.abs(self.powers) * (self.coefficients != 0.0)[:, None]
 
 
@@ -280,7 +290,7 @@ def log_near_one(missing: Any, log: Any) -> Any:
 
 @dataclass(slots=True)
 class Moments:
-    """Of every moment the mean, the logarithm (of survival functions) and the scale: M = exp(scale) mean.
+    """The mean, the logarithm (where f = 1) and the scale of every moment: M = exp(scale) mean.
 
     Lists over the moments of arrays (rules, *outer nodes), where the rules are nested token meshes.
     """
@@ -291,22 +301,22 @@ class Moments:
 
     @classmethod
     def zeros(cls, count: int, shape: tuple[int, ...]) -> Moments:
-        """Of so many moments, to be replaced."""
+        """Zeros for so many moments, to be replaced."""
         zero = np.zeros(shape)
         return cls(*([zero] * count for _ in range(3)))
 
 
 class Family:
-    """A form and its parameters, in float64.
+    """A form at given parameters, in float64.
 
     Attributes:
-        integrals: for every integral the terms whose coefficients are not zero.
-        powers: size of the power of every moment in every term that counts, (terms, moments).
-        largest, power: the largest power of every moment, and that of survival functions.
-        tolerance: relative error aimed at, exp(-nats); 0 where float64 cannot name it.
+        integrals: for every integral its terms with non-zero coefficients; ``active`` are those of all.
+        powers: |power| of every moment in every active term, (terms, moments).
+        largest, power: the largest power of every moment, and of those with f = 1.
+        tolerance: relative error aimed at, exp(-nats); 0 where it underflows.
         moments_of: for every kernel its moments.
         turns: ``LaplaceCode.turns``.
-        depth: nats below the largest contribution that are left out.
+        depth: contributions so many nats below the largest are left out.
     """
 
     def __init__(self, code: LaplaceCode, p: tuple[float, ...], nats: float) -> None:
@@ -324,21 +334,25 @@ class Family:
 
     @cached_property
     def are_gaussian(self) -> list[bool]:
-        """For every moment whether its weight is a Gaussian times what grows by powers alone: no u is needed to cut it off."""
+        """For every moment whether its weight is a Gaussian times what grows by powers alone, so that it has a window without
+        any u.
+        """
         curvatures = self.constants.gaussians[:, 0].tolist()
         return [is_square and float(own) < 0 for is_square, own in zip(self.form.are_square, curvatures)]
 
     @cached_property
-    def together(self) -> float:
-        """The most means that are multiplied in one term, each as often as its power; survival functions stand in logarithms."""
+    def most_factors(self) -> float:
+        """The largest number of means multiplied in one term, counted with their powers; those with f = 1 enter by their
+        logarithms.
+        """
         own = [i for i, m in enumerate(self.form.moments) if not m.is_survival]
         return float(self.powers[:, own].sum(axis=1).max())
 
     def values(self, grid: list[Any], moments: Moments, shifts: Any = None) -> tuple[Any, Any]:
-        """Every term that counts (in the order of ``active``), each integral's divided by exp(shift), and the shifts.
+        """(every active term divided by exp(shift of its integral), the shifts).
 
-        The shifts are the largest logarithms where none are given, under the rule with all nodes: to the power of 10^5 tokens a
-        coarser one may be e^1000 times as large.
+        Where no shifts are given they are the largest logarithms under the rule with all nodes: for a power of 10^5 tokens a
+        coarser rule may be e^1000 times as large.
 
         Raises:
             CannotEvaluate: where an integrand vanishes or overflows everywhere.
@@ -357,7 +371,7 @@ class Family:
         return values, shifts
 
     def _terms(self, grid: list[Any], moments: Moments) -> tuple[Any, Any]:
-        """(exponents, the rest of them) of every term that counts, (terms, rules, *outer nodes)."""
+        """(exponents, other factors) of every active term, (terms, rules, *outer nodes)."""
         exponents, rests = np.empty((2, len(self.active), *moments.means[0].shape))
         terms = self.code.terms(grid, moments.means, moments.logs, moments.scales, self.p)
         for n, t in enumerate(self.active):
@@ -365,12 +379,12 @@ class Family:
         return exponents, rests
 
     def _each(self, terms: Any) -> list[Any]:
-        """What belongs to every integral, of what all terms that count have."""
+        """An array over the active terms, split by their integrals."""
         ends = [0, *accumulate(len(own) for own in self.integrals)]
         return [terms[start:end] for start, end in pairwise(ends)]
 
     def logs(self, grid: list[Any], moments: Moments) -> list[Any]:
-        """log |largest term| of every integral of which a term counts, NaN where none is a number: (rules, *outer nodes)."""
+        """log |largest term| of every integral with an active term, NaN where none is a number: (rules, *outer nodes)."""
         exponents, rests = self._terms(grid, moments)
         each = self._each(exponents + np.log(np.abs(rests)))
         return [np.fmax.reduce(logs) for logs in each if len(logs)]

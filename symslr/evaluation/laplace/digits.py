@@ -1,8 +1,8 @@
-"""The integrals of a Laplace form in Arb balls, as the refinement loop takes them: the same sum at any precision.
+"""The integrals of a Laplace form in Arb balls for the refinement loop: the same sum at any precision.
 
-With a step log(2)/m of v = log u the table needs m exponentials per token: exp(-2 u kappa) = exp(-u kappa)^2 gives the rest.
-Under an exponential kernel a step log(2)/n of log kappa makes it a function of one lattice, and the sums over tokens products of
-polynomials.
+With a step log(2)/m of v = log u the table needs m exponentials per token, as exp(-2 u kappa) = exp(-u kappa)^2 gives the
+others. Under an exponential kernel with a step log(2)/n of log kappa the table is a function on one lattice, and the sums over
+tokens are products of polynomials.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from symslr.evaluation.quadrature.mesh import Line, Mesh, Piece, joined
 from symslr.evaluation.quadrature.token_mesh import at_exact_ends, lost_beside_ends
 
 LARGEST_TABLE = 100_000_000
-"""Entries of the product of outer nodes and tokens: some minutes."""
-FEW = {1: 24, 2: 8}
-"""Outer nodes per axis at which the token meshes are judged: a product of 64 costs as much as a line of them."""
+"""Entries of the product of outer nodes and tokens: some minutes of computation."""
+FEW_NODES = {1: 24, 2: 8}
+"""Outer nodes per axis at which the token meshes are judged: a product of 64 costs as much as 24 on a line."""
 FIRST_STEP = {1: 0.48, 2: 0.96}
-"""Times pi^2/nats, the first step of log u: exp(-pi^2/h) is the error on a strip of half-width pi/2, seen at twice the step; with
+"""First step of log u, times nats/pi^2. On a strip of half-width pi/2 the error is exp(-pi^2/h), seen at twice the step; with
 two variables the first table is held to a quarter of the nodes."""
 LN2 = log(2)
 """An octave of u, as a step of log u."""
-LOOKS = 4
-"""Nodes to one of log u at which it is seen how small the moments become."""
-ROUGH = 4.0
-"""The level of the tokens for that: steps of a twentieth of the narrowest weight."""
+NODES_PER_UNIT = 4
+"""Nodes to a unit of log u at which the smallest moments are sought."""
+ROUGH_LEVEL = 4.0
+"""Level of the tokens there: steps of a twentieth of the narrowest weight."""
 DEEPEST = 1e5
 """Largest u kappa in a product of polynomials: their coefficients then range over 150,000 bits, and it takes a second."""
-LONGER = 5
-"""Times as many tokens as elsewhere may lie on a lattice, where their cost does not grow with the outer nodes."""
-GAIN = 64
-"""Entries of the whole table for one of the lattice, from which on it is worth a product of polynomials."""
+LATTICE_FACTOR = 5
+"""A lattice may have so many times as many tokens as another mesh, as their cost does not grow with the outer nodes."""
+LEAST_GAIN = 64
+"""A lattice is used where the whole table has at least so many times as many entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Octaves:
-    """Nodes u_i = 2^(first + i/m), i < count; ``chosen`` are the ones in use."""
+    """Nodes u_i = 2^(first + i/m) for i < count, with m = per_octave; ``chosen`` are the indices in use."""
 
     first: int
     per_octave: int
@@ -59,7 +59,7 @@ class Octaves:
 
     @staticmethod
     def filling(low: float, high: float, step: float, unit: int) -> Octaves:
-        """Steps no longer than ``step`` over a window, a multiple of ``unit`` to an octave."""
+        """Nodes over a window with steps of log u no longer than ``step``; their number to an octave is a multiple of ``unit``."""
         per_octave, first = unit * ceil(LN2 / step / unit), int(np.floor(low / LN2))
         count = 4 * ceil((high / LN2 - first) * per_octave / 4) + 1
         return Octaves(first, per_octave, count, range(count))
@@ -92,7 +92,7 @@ class Octaves:
 class Weights:
     """Tokens of one kernel, kappa there for every Laplace variable, and the weights of its moments, (moments, tokens).
 
-    From one token to the next kappa grows by the factor 2^(1/per_octave), where that is not None.
+    Where ``per_octave`` is not None, kappa grows by the factor 2^(1/per_octave) from one token to the next.
     """
 
     mesh: Mesh
@@ -126,7 +126,7 @@ class BallSums(Sums):
 
     @cached_property
     def constants(self) -> Constants:
-        """At the precision that powers ask for."""
+        """The numbers that depend on the parameters alone, at the current precision."""
         return self.code.constants(self.p)
 
     def _first_level(self) -> float:
@@ -140,7 +140,7 @@ class BallSums(Sums):
 
     @property
     def few(self) -> Outer:
-        return _outer([Octaves.spread(*window, FEW[len(self.windows)]) for window in self.windows])
+        return _outer([Octaves.spread(*window, FEW_NODES[len(self.windows)]) for window in self.windows])
 
     def outer(self, steps: list[Any]) -> Outer:
         return _outer([Octaves.filling(*window, float(h), self.unit) for window, h in zip(self.windows, steps)])
@@ -159,7 +159,7 @@ class BallSums(Sums):
             else:
                 with self.arithmetic.more_bits(self._more_bits(own)):
                     mesh = joined(self._exactly(k, own), self.arithmetic, level)
-            most = MOST_NODES[1] * (LONGER if per_octave else 1)
+            most = MOST_NODES[1] * (LATTICE_FACTOR if per_octave else 1)
             if len(mesh.nodes) > most:
                 raise OutOfDigits(
                     f"mpmath: an integral over a token needs more than {most} nodes, as where a kernel or a weight is very "
@@ -176,29 +176,31 @@ class BallSums(Sums):
         return lost_beside_ends(pieces, self.arithmetic.decades)
 
     def _exactly(self, k: int, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
-        """The pieces of a kernel, placed in float64, with the ends of its tokens and its kinks as exact as the context is."""
+        """The pieces of a kernel, found in float64, with exact ends where these are ends of the law or kinks."""
         ends = self.code.constants(self.p).ends[k]
         touches = [(None, slope) for slope in self.code.touches[k]]
         return at_exact_ends(pieces, (ends, [*self.code.kinks[k], *touches], self.p), self.arithmetic)
 
     def _has_lattice(self, k: int) -> bool:
-        """Whether a kernel is one exponential on one line, along one axis."""
+        """Whether a kernel is one exponential on a single line, with one outer axis."""
         is_line = len(self.pieces[k]) == 1 and isinstance(self.pieces[k][0], Line)
         is_one = all(self.family.form.are_exponential) and len(self.windows) == 1
         return is_line and is_one and float(self.family.constants.exponentials[k][1]) != 0
 
     def _per_octave(self, k: int, wanted: float) -> int:
-        """Tokens to an octave of kappa: at least so many, on few lattices with the outer nodes, and more than the last time."""
+        """Tokens to an octave of kappa: at least ``wanted`` and more than the last time; a multiple of ``unit``, so that few
+        lattices are needed.
+        """
         self.last[k] = self.unit * ceil(max(wanted, self.last[k] + 1) / self.unit)
         return self.last[k]
 
     @cached_property
     def deepest(self) -> float:
-        """u kappa of the tokens that count where the integrand does, at most; told from moments in float64."""
+        """Upper estimate of u kappa over the tokens that contribute where the integrand does, from moments in float64."""
         (low, high), family = self.windows[0], self.family
         try:
-            tokens = placed(family, self.pieces, ROUGH)
-            found = Table(family, tokens, [np.linspace(low, high, ceil(LOOKS * (high - low)) + 1)]).moments
+            tokens = placed(family, self.pieces, ROUGH_LEVEL)
+            found = Table(family, tokens, [np.linspace(low, high, ceil(NODES_PER_UNIT * (high - low)) + 1)]).moments
         except CannotEvaluate:
             return inf
         depth = 0.0
@@ -206,13 +208,13 @@ class BallSums(Sums):
             for n, i in enumerate(own):
                 logs = np.log(np.abs(found.means[i][0])) + found.scales[i][0] - tokens[k].tops[n]
                 depth = max(depth, -float(np.min(logs, where=np.isfinite(logs), initial=0.0)))
-        return (self.nats + family.depth + depth) * exp(1.0 / LOOKS)
+        return (self.nats + family.depth + depth) * exp(1.0 / NODES_PER_UNIT)
 
     def table(self, outer: Outer, inner: list[Weights], rules: int = 1) -> BallTable:
         return BallTable(self, outer, inner, rules)
 
     def cut(self, table: BallTable) -> list[Any]:
-        """By the largest share of any moment, times its power."""
+        """Tails beyond the ends of the token meshes: the sum of the shares of all moments, times their powers."""
         arithmetic, shares, means = self.arithmetic, 0.0, table.moments[0]
         for kernel, indices in zip(table.kernels, self.family.moments_of):
             places = (0, 1, -2, -1)
@@ -222,20 +224,20 @@ class BallSums(Sums):
             for row, mean, i in zip(kernel.rows, (means[i] for i in indices), indices):
                 if self.family.largest[i] > 0:
                     left, right = abs(row[0]) * first, abs(row[-1]) * last
-                    lost = _beyond(left, abs(row[1]) * second) + _beyond(right, abs(row[-2]) * third)
-                    shares = shares + _share(lost, mean) * float(self.family.largest[i])
+                    lost = _tail(left, abs(row[1]) * second) + _tail(right, abs(row[-2]) * third)
+                    shares = shares + _largest_ratio(lost, mean) * float(self.family.largest[i])
         values = table.values[:, 0]
         left_out = arithmetic.masses(values * np.minimum(shares, 1.0))
         return [lost / mass if mass > 0 else mass for lost, mass in zip(left_out, arithmetic.masses(values))]
 
 
-def _beyond(last: Any, before: Any) -> Any:
-    """What lies beyond an end of a mesh, from its last two terms, elementwise."""
+def _tail(last: Any, before: Any) -> Any:
+    """Bound of the tail beyond an end of a mesh, from its last two terms, elementwise."""
     return np.frompyfunc(lambda a, b: a * float(tail_in_last_terms(float(a.mid() / b.mid()))), 2, 1)(last, before)
 
 
-def _share(part: Any, whole: Any) -> Any:
-    """part/whole at most, where both are balls, and at most 1."""
+def _largest_ratio(part: Any, whole: Any) -> Any:
+    """Upper bound of part/whole for balls, elementwise, and at most 1."""
 
     def share(a: Any, b: Any) -> float:
         return min(float(a.abs_upper() / b.abs_lower()), 1.0) if b.abs_lower() > 0 else 1.0
@@ -256,7 +258,7 @@ class BallTable:
         for kernel in kernels:
             nodes = float(np.prod([len(own.chosen) for own in outer.v])) * len(kernel.mesh.nodes)
             lattice = None if kernel.per_octave is None else Lattice.of(outer.v[0], kernel)
-            if lattice is not None and lattice.size * GAIN < nodes and sums.deepest < DEEPEST:
+            if lattice is not None and lattice.size * LEAST_GAIN < nodes and sums.deepest < DEEPEST:
                 self.factors.append(lattice.filled(sums.deepest))
             elif nodes > LARGEST_TABLE:
                 raise OutOfDigits("mpmath: the table of exponentials is too large; ask for fewer digits")
@@ -265,7 +267,7 @@ class BallTable:
 
     @cached_property
     def moments(self) -> list[list[Any]]:
-        """For every rule every moment on the product of the outer nodes, without its height."""
+        """For every rule every moment on the product of the outer nodes, without the height of its Gaussian."""
         found: list[list[Any]] = [[None] * len(self.sums.family.form.moments) for _ in range(self.rules)]
         for kernel, indices, factors in zip(self.kernels, self.sums.family.moments_of, self.factors):
             for rule, means in enumerate(found):
@@ -297,13 +299,14 @@ class BallTable:
 
 @dataclass(slots=True)
 class Lattice:
-    """exp(-u kappa) where kappa grows by the factor 2^(1/n) from token to token: log2 of u kappa is a multiple of 1/lcm(m, n).
+    """exp(-u kappa) where kappa grows by the factor 2^(1/n) from token to token, so that log2(u kappa) is a multiple of
+    1/lcm(m, n).
 
     Attributes:
         octaves: the outer nodes, m to an octave.
         lowest, per_octave, tokens: kappa of the first token, n, and the number of tokens.
         stride, classes: lcm/m and lcm/n; every class of outer nodes has a lattice of its own, of n to an octave.
-        deepest, samples: the largest u kappa that is not left out, and the exponentials of every class.
+        deepest, samples: the largest u kappa that is kept, and the exponentials of every class.
     """
 
     octaves: Octaves
@@ -317,14 +320,14 @@ class Lattice:
 
     @classmethod
     def of(cls, octaves: Octaves, kernel: Weights) -> Lattice:
-        """Without its samples."""
+        """The lattice without its samples."""
         m, n = octaves.per_octave, kernel.per_octave or 1
         common = lcm(m, n)
         return cls(octaves, kernel.slopes[0][0], n, len(kernel.mesh.nodes), common // m, common // n)
 
     @property
     def size(self) -> int:
-        """How many samples there are at most."""
+        """Upper bound of the number of samples."""
         return self.classes * self._count
 
     @property
@@ -332,7 +335,7 @@ class Lattice:
         return self.stride * (ceil(self.octaves.count / self.classes) - 1) + self.tokens
 
     def filled(self, deepest: float) -> Lattice:
-        """With samples, as long as u kappa is below ``deepest``."""
+        """The lattice with its samples for u kappa below ``deepest``."""
         octaves, n = self.octaves, self.per_octave
         below = ceil(n * (log2(deepest) - float(self.lowest.log()) / LN2 - octaves.first)) + 1
         starts = [self.lowest * (octaves.step * part).exp() for part in range(self.classes)]
@@ -340,7 +343,9 @@ class Lattice:
         return replace(self, deepest=deepest, samples=[arb_poly(list(own)) for own in zip(*lines)])
 
     def contracted(self, rows: list[Any], keep: Any) -> list[Any]:
-        """Sums over the tokens ``keep`` for every row, at the chosen outer nodes; what lies deeper is in their radii."""
+        """Sums over the tokens ``keep`` for every row, at the chosen outer nodes; what exceeds ``deepest`` is added to the
+        radii.
+        """
         found, last = [], self.tokens - 1
         for row in rows:
             spread = np.full(self.tokens, arb(0), dtype=object)
@@ -370,5 +375,5 @@ def _contracted(rows: list[Any], tables: list[Any], keep: Any) -> list[Any]:
 
 
 def _log(survival: Any) -> Any:
-    """log M; where M cannot be told from zero, of what it may be at most."""
+    """log M; where M may be 0, the logarithm of its upper bound."""
     return np.frompyfunc(lambda m: m.log() if m > 0 else arb(m.abs_upper()).log(), 1, 1)(survival)

@@ -1,4 +1,4 @@
-"""The integrals of a Laplace form in float64, as the refinement loop takes them, with their own rounding."""
+"""The integrals of a Laplace form in float64 for the refinement loop, with their rounding errors."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from symslr.evaluation.laplace.table import EPS, Table
 from symslr.evaluation.laplace.tokens import placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
 
-FEW = {1: 24, 2: 12}
-"""Outer nodes per axis at which the token meshes are judged: two or three of every smooth factor of the integrand."""
+FEW_NODES = {1: 24, 2: 12}
+"""Outer nodes per axis at which the token meshes are judged: two or three for every smooth factor of the integrand."""
 LEVELS = 11.0
-"""The last level of the token meshes: one further, and no kernel has fewer nodes than are allowed."""
-LONG, MOST_WORK = 200.0, 2e8
-"""Nats of the shorter window, and multiplications in a first table, from where on two variables are better integrated one after the
-other: either way then takes about a second."""
+"""The last level of the token meshes: at one more every kernel would exceed the allowed number of nodes."""
+LONG_WINDOW, MOST_WORK = 200.0, 2e8
+"""From so many nats of the shorter window, or multiplications in a first table, on, two variables are integrated one after the
+other: both methods then take about a second."""
 LEAST_ROUNDING = 16.0
-"""Roundings of a term besides those of its exponent: of some factors, of its coefficient and of the sum."""
+"""Roundings of a term besides those of its exponent: of some factors, its coefficient and the sum."""
 
 
 class FloatSums(Sums):
@@ -45,10 +45,10 @@ class FloatSums(Sums):
 
     @property
     def few(self) -> Outer:
-        return self.outer(self.steps, FEW[len(self.steps)])
+        return self.outer(self.steps, FEW_NODES[len(self.steps)])
 
     def outer(self, steps: list[Any], count: int | None = None) -> Outer:
-        """As ``Sums.outer``; only about so many of the nodes of every axis, where a number is given."""
+        """As ``Sums.outer``; with ``count``, only about so many nodes of every axis."""
         nodes = [axis.nodes(step) for axis, step in zip(self.axes, steps)]
         strides = [max(1, len(own[0]) // count) if count else 1 for own in nodes]
         v, densities = ([own[n][::stride] for own, stride in zip(nodes, strides)] for n in (0, 1))
@@ -57,8 +57,8 @@ class FloatSums(Sums):
 
     @property
     def is_dear(self) -> bool:
-        """Whether a product mesh over two variables has so many nodes, or so many moments that only their logarithms can name."""
-        if min(axis.high - axis.low for axis in self.axes) > LONG:
+        """Whether a product mesh over two variables is too expensive: very long windows, or too many nodes."""
+        if min(axis.high - axis.low for axis in self.axes) > LONG_WINDOW:
             return True
         nodes = max(len(own.mesh.nodes) for own in self.inner(self.level))
         return nodes * float(np.prod([axis.length / step for axis, step in zip(self.axes, self.steps)])) > MOST_WORK
@@ -95,19 +95,21 @@ class FloatSums(Sums):
         return table.shares(lambda t: np.minimum(self._over(t, lost), 1.0))
 
     def _over(self, term: int, per_moment: Any) -> Any:
-        """The sum of what every moment has, by its power in a term."""
+        """The sum over the moments of a term of a quantity per moment, times its power in the term."""
         return sum(n * part for n, part in zip(self.family.powers[term].tolist(), per_moment) if n)
 
 
 class FloatTable:
-    """A table at outer nodes with their density, carried out."""
+    """A table at outer nodes with their density, and the integrands from it."""
 
     def __init__(self, sums: FloatSums, table: Table, density: Any) -> None:
         self.sums, self.table, self.density = sums, table, density
 
     @cached_property
     def terms(self) -> Any:
-        """Every term that counts, in the order of ``Family.active``, with the first shifts: (terms, rules, *outer nodes)."""
+        """The terms with non-zero coefficients, in the order of ``Family.active``, divided by the first shifts: (terms, rules,
+        *outer nodes).
+        """
         terms, self.sums.shifts = self.table.family.values(self.table.grid, self.table.moments, self.sums.shifts)
         return terms * self.density
 
@@ -116,7 +118,9 @@ class FloatTable:
         return self.sums.family.sums(self.terms)
 
     def shares(self, part: Any) -> list[float]:
-        """Of every integral the mean of ``part``, a function of a term at the nodes, by the terms' sizes."""
+        """For every integral the mean of ``part``, a function from a term to its values at the nodes, weighted by the sizes of
+        the terms.
+        """
         found, rest = [], iter(np.abs(self.terms[:, 0]))
         for own, size in zip(self.sums.family.integrals, FLOAT.masses(self.values[:, 0])):
             total = sum(float((next(rest) * part(t)).sum()) for t in own)

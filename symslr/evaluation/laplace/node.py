@@ -1,4 +1,4 @@
-"""Integrals over Laplace variables as nodes of the plan, in float64 or in balls."""
+"""Integrals over Laplace variables as nodes of a plan, in float64 or in balls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sympy import Expr, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly, TooDear, beside
 from symslr.evaluation.exponential_kernel.mesh import SharedMesh
-from symslr.evaluation.exponential_kernel.points import suits
+from symslr.evaluation.exponential_kernel.points import has_shared_mesh
 from symslr.evaluation.laplace.code import Family, LaplaceCode
 from symslr.evaluation.laplace.digits import BallSums
 from symslr.evaluation.laplace.floats import FloatSums
@@ -24,34 +24,38 @@ from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.laplace.rule import Sums, refined
 from symslr.evaluation.laplace.steep.iterated import Iterated, smooth_axes
 from symslr.evaluation.laplace.steep.power_tails import TailSums, has_power_tail
-from symslr.evaluation.laplace.steep.ridge import FINEST, integrals
+from symslr.evaluation.laplace.steep.ridge import LEAST_TOLERANCE, integrals
 from symslr.evaluation.laplace.survey import layout
 from symslr.evaluation.nodes.node import Context, Node, Pair, ordered
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, once_per_kind
 from symslr.evaluation.numbers.balls import Balls, from_mpf
 from symslr.model.symbols import x
 
-STEEP, LEAST_NATS, POOR = 1000.0, 10.0, 0.1
-"""The rate of an exponential of x times the nats asked for (or so many) from where on the product mesh takes longer; its windows
-may also miss the ridge along which all lies, and a relative error shows it. Softmax-1 at nu = 3170, scale 52.7 had 5e-6 with an
-error of 9e-6 in the place of 0.867; with a scale of 1000 at nu = 60 it was off by three of its errors. At nu = 200 softplus takes
-3 s in the place of 0.3 at scale 50, and 20 s in the place of 1 at 402. Where an offset ends the axis it takes longer from half of
-that on: softmax-1 at nu = 2, scale 150 takes 2.8 s to 1e-7 in the place of 0.4."""
-EARLIER = 0.6
-"""The part of that from where on the ridge is tried first, where the product mesh is there still: it takes half as long or less at
-nu = 60, to 5 digits or 8."""
-LONG_TABLE, LACKING = 1e7, 1e3
-"""Numbers in a table over one variable, a tenth of a second, and tolerances in its error, from where on one exponential of x is
-integrated last instead: softmax-1 at scale 98 took 25 s to 13 digits, as exp(-u) ends within a step of a long axis."""
-BENT, BESIDE = 0.4, 0.1
-"""How much less steep the other variable may be where an offset ends the one, whose integrand bends at one y, and at all: tokens
-crowd within 1/rate of y, so that those of the other must not lie many of its widths away."""
+STEEP_NATS, LEAST_NATS, POOR = 1000.0, 10.0, 0.1
+"""STEEP_NATS is compared with the rate of an exponential of x times the nats asked for (LEAST_NATS at least). From there on a
+product mesh takes longer than the ridge, and from half of that on where an offset ends the axis. At nu = 200 softplus takes 3 s on
+it instead of 0.3 s at scale 50, and 20 s, not 1 s, at 402; softmax-1 at nu = 2, scale 150 takes 2.8 s instead of 0.4 s to 1e-7.
+Its windows may also miss the ridge on which all mass lies: softmax-1 at nu = 3170, scale 52.7 gave 5e-6 +- 9e-6 instead of 0.867,
+and at nu = 60 with a scale of 1000 it was off by three of its errors."""
+RIDGE_FIRST = 0.6
+"""With two variables the ridge is tried first from this part of STEEP_NATS on, where the product mesh still works: at nu = 60 it
+takes half as long or less, to 5 digits or 8."""
+LONG_TABLE = 1e7
+"""Numbers in a table over one variable, a tenth of a second; for larger ones the ridge is taken. softmax-1 at scale 98 took 25 s
+to 13 digits, as exp(-u) ends within a step of a long axis."""
+MOST_TOLERANCES = 1e3
+"""Where the error is more than so many tolerances, another method is tried."""
+OFFSET_FACTOR = 0.4
+"""The rate of a variable whose integral an offset ends counts with this factor in the choice of the one that is integrated last."""
+LEAST_RATE = 0.1
+"""A variable is integrated last only where its rate is at least this part of the largest: tokens crowd within 1/rate of y, and
+those that matter to the other variable must not lie many of these widths away."""
 GUARD = 16
-"""Bits beyond the working precision: for sums of up to 2^16 nodes."""
+"""Bits beyond the working precision, for sums of up to 2^16 nodes."""
 
 
 class SumsNode(Node):
-    """Abstract: what the refinement loop sums, at parameters in either arithmetic."""
+    """Abstract: integrals evaluated by the refinement loop, in float64 or in balls."""
 
     parameters: tuple[Symbol, ...]
 
@@ -65,7 +69,10 @@ class SumsNode(Node):
 
     @abstractmethod
     def in_balls(self, arithmetic: Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any) -> Sums | int:
-        """What is to be summed at parameters, given in floats too; or the number of integrals where all of them vanish.
+        """The integrals at parameters ``p`` for the refinement loop; their number where all of them vanish.
+
+        Args:
+            floats: the parameters in float64.
 
         Raises:
             CannotEvaluate: where they have no window, or are for float64 only.
@@ -75,10 +82,10 @@ class SumsNode(Node):
         return self.all(context, scope)[0]
 
     def all(self, context: Context, scope: Mapping[Symbol, Pair]) -> list[Pair]:
-        """(value, error) of every integral, on one table.
+        """(value, error) of every integral; they share one table.
 
         Raises:
-            CannotEvaluate: where one of them has none.
+            CannotEvaluate: where one of them has no value.
         """
         floats, zero = tuple(float(scope[s][0]) for s in self.parameters), context.arithmetic.number(0)
         with np.errstate(all="ignore"):
@@ -96,7 +103,7 @@ class SumsNode(Node):
 
 @final
 class LaplaceNode(SumsNode):
-    """An integral over one or two Laplace variables."""
+    """One or more integrals over one or two Laplace variables, of one form."""
 
     def __init__(self, form: LaplaceForm, parameters: tuple[Symbol, ...], kernel: Expr | None = None) -> None:
         self.parameters, self._open, self._kernel, self.axes = parameters, form, kernel, len(form.logs)
@@ -106,7 +113,7 @@ class LaplaceNode(SumsNode):
 
     @cached_property
     def form(self) -> LaplaceForm:
-        """With the kernel, made when it is asked for: an integral that shares its table with others is not."""
+        """The form with its kernel, built at first use: an integral that shares the table of others does not need it."""
         return self._open if self._kernel is None else self._open.closed(self._kernel)
 
     @cached_property
@@ -115,11 +122,11 @@ class LaplaceNode(SumsNode):
 
     @cached_property
     def _shared(self) -> SharedMesh | None:
-        return SharedMesh(self._code(FLOAT)) if suits(self.form) else None
+        return SharedMesh(self._code(FLOAT)) if has_shared_mesh(self.form) else None
 
     @cached_property
     def _iterated(self) -> list[Iterated]:
-        """The ways to integrate over one variable after the others."""
+        """The ways to integrate over one of the variables last."""
         code = self._code(FLOAT)
         return [Iterated(code, axis) for axis in smooth_axes(self.form)]
 
@@ -131,23 +138,23 @@ class LaplaceNode(SumsNode):
             return refined(TailSums(family))
         if not self._iterated:
             return refined(FloatSums(family, layout(family)))
-        rates, bent = (
+        rates, has_offset = (
             [way.rate(p) for way in self._iterated],
             [self.form.offsets[way.axis] != 0 for way in self._iterated],
         )
-        order = sorted(range(len(rates)), key=lambda n: -rates[n] * (BENT if bent[n] else 1.0))
-        ridges = [partial(integrals, self._iterated[n]) for n in order if rates[n] >= BESIDE * max(rates)]
-        steep = STEEP / 2.0 if bent[int(np.argmax(rates))] else STEEP
+        order = sorted(range(len(rates)), key=lambda n: -rates[n] * (OFFSET_FACTOR if has_offset[n] else 1.0))
+        ridges = [partial(integrals, self._iterated[n]) for n in order if rates[n] >= LEAST_RATE * max(rates)]
+        steep = STEEP_NATS / 2.0 if has_offset[int(np.argmax(rates))] else STEEP_NATS
         steepness = max(rates) * max(-log(tolerance), LEAST_NATS)
         is_steep = steepness >= steep
         product = [] if is_steep and self.axes > 1 else [self._product]
-        most = LACKING * max(tolerance, FINEST)
-        ways: list[Callable[[Family], list[Pair]]] = [*product, *ridges]
-        if steepness >= (EARLIER * steep if self.axes > 1 else steep):
-            ways = [*ridges, *product]
+        most = MOST_TOLERANCES * max(tolerance, LEAST_TOLERANCE)
+        methods: list[Callable[[Family], list[Pair]]] = [*product, *ridges]
+        if steepness >= (RIDGE_FIRST * steep if self.axes > 1 else steep):
+            methods = [*ridges, *product]
         found: list[Pair] = []
         refusal: Exception | None = None
-        for one in ways:
+        for one in methods:
             try:
                 other = one(family)
             except CannotEvaluate as reason:
@@ -164,11 +171,11 @@ class LaplaceNode(SumsNode):
         return found
 
     def _product(self, family: Family) -> list[Pair]:
-        """On a product mesh.
+        """The values on a product mesh of all variables and the tokens.
 
         Raises:
-            TooDear: where it takes longer than one variable after another.
-            CannotEvaluate: where it has no windows, as it may be under a steep exponential.
+            TooDear: where the ridge takes less time.
+            CannotEvaluate: where it has no window, as may be for a steep exponential.
         """
         sums = FloatSums(family, layout(family), LONG_TABLE if self.axes == 1 else inf)
         if self.axes > 1 and sums.is_dear:
@@ -191,7 +198,7 @@ class LaplaceNode(SumsNode):
         if self._shared is not None and isinstance(context.arithmetic, Float64):
             with np.errstate(all="ignore"):
                 value, error = self._shared.one(tuple(scope[s][0] for s in self.parameters), context.tolerance)
-            if error <= LACKING * context.tolerance * abs(value):
+            if error <= MOST_TOLERANCES * context.tolerance * abs(value):
                 return value, error
             shared = (value, error) if isfinite(error) else None
         try:
@@ -220,5 +227,7 @@ class LaplaceNode(SumsNode):
 
     @property
     def is_correlated(self) -> bool:
-        """Whether the table depends on one variable, so that it costs less than it would save to share it."""
+        """Whether one exponential kernel makes the table a function of one variable, so that sharing it between integrals saves
+        nothing.
+        """
         return self._shared is not None

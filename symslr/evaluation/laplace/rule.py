@@ -1,7 +1,8 @@
 """The refinement loop of all integrals over Laplace variables: outer trapezoid meshes over inner meshes of tokens.
 
-First the inner meshes are refined at a few outer nodes, then the outer meshes on these, until coarser rules inside agree. What
-is summed, in floats or in Arb balls, tells its own nodes; every axis has its own step, since it is smooth on its own scale.
+The inner meshes are refined first, at a few outer nodes, then the outer meshes, until the coarser rules inside agree. The nodes
+and the table come from ``Sums``, in float64 or in Arb balls. Every axis has its own step, as the integrand varies on another
+scale.
 """
 
 from __future__ import annotations
@@ -19,24 +20,31 @@ from symslr.evaluation.numbers.arithmetic import FLOAT, Float64
 from symslr.evaluation.numbers.balls import Balls
 from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error, geometric_error, tail_beyond
 
-ROUNDS = 20
-"""Of either refinement: each takes at least a tenth off a step."""
-STALLED, ROUNDINGS = 0.5, 100.0
-"""An error of so few roundings that a shorter step does not bring below this part of itself is rounding, to which others add."""
-BLOCKS, FALLEN, ROUNDED = 16, 0.3, 1e-9
-"""Parts of an axis, of which the outermost say how the integrand falls, if they fall slowly; and the part of an integral below
-which values need not fall."""
-LOWEST = -800.0
-"""An integral whose logarithm is smaller is 0 in float64: the smallest number has -745."""
+MOST_ROUNDS = 20
+"""Of either refinement; each shortens a step by a tenth at least."""
+STALLED_RATIO = 0.5
+"""Refinement has stalled where a shorter step leaves more than this part of the error."""
+ROUNDINGS = 100.0
+"""A stalled error of fewer roundings than this is itself rounding."""
+BLOCKS = 16
+"""Parts of an axis; the outermost three show how an integrand with long tails falls."""
+BLOCK_RATIO = 0.3
+"""Where the outermost part has less than this of the next, single values show the tail well enough."""
+NEGLIGIBLE = 1e-9
+"""Values below this part of an integral are not extrapolated beyond the end of the axis."""
+UNDERFLOW_LOGARITHM = -800.0
+"""An integral whose logarithm is smaller is 0 in float64, whose smallest number has -745."""
 WIDENINGS = 3
-"""Of the windows, where they end too early."""
+"""Most times that the windows are widened where they end too early."""
 WIDER = 1.0
-"""In log u: an integrand that dies exponentially in u falls to its 2.7th power."""
+"""In log u: over this an integrand that falls exponentially in u falls to its 2.7th power."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """Outer nodes, one array per variable; dv/dw on their product; the steps of w; whether they are all nodes of these steps."""
+    """Outer nodes: ``v``, one array per variable; dv/dw on their product; the steps of w; whether no node of these steps is
+    left out.
+    """
 
     v: list[Any]
     density: Any
@@ -45,17 +53,17 @@ class Outer:
 
 
 class Sums(ABC):
-    """Abstract: integrals with the same outer variables, and where they live.
+    """Abstract: integrals with the same outer variables, with their windows and meshes.
 
     Attributes:
         arithmetic: of the values.
         tolerance: relative error aimed at.
-        level: of the first inner meshes; one more halves their steps. ``finest`` is the last.
-        is_nested: whether the nodes of coarser inner meshes are among those of finer ones.
-        is_geometric: whether an inner error may be claimed to fall as a power of what halving the step changes.
+        level: of the first inner meshes; each further level halves their steps. ``finest`` is the last.
+        is_nested: whether coarser inner meshes are contained in finer ones.
+        is_geometric: whether an inner error may be claimed to be a power of the change made by halving the step.
         steps: the first steps of the outer variables.
-        guard: bits beyond those of the parameters that the balls need.
-        shifts: logarithms by whose exponentials the integrands are divided, None for none.
+        guard: bits that balls need beyond those of the parameters.
+        shifts: logarithms of factors by which the integrands are divided; None for none.
     """
 
     arithmetic: Float64 | Balls
@@ -75,7 +83,7 @@ class Sums(ABC):
 
     @abstractmethod
     def outer(self, steps: list[Any]) -> Outer:
-        """Outer nodes with steps no longer than these: a multiple of four steps."""
+        """Outer nodes with steps no longer than these; the number of steps is a multiple of four."""
 
     @abstractmethod
     def inner(self, level: float) -> Any:
@@ -83,17 +91,19 @@ class Sums(ABC):
 
     @abstractmethod
     def table(self, outer: Outer, inner: Any, rules: int = 1) -> Any:
-        """What is summed on these: by one rule, or by three, with twice and four times the inner step as well.
+        """The table of the integrands on these nodes, by one rule or by three: with once, twice and four times the inner step.
 
-        Its ``values`` are every integrand at the outer nodes times their density, for every rule: (integrals, rules, *outer nodes).
+        Its ``values`` are the integrands times the density of the outer nodes: (integrals, rules, *outer nodes).
         """
 
     @abstractmethod
     def widen(self, late: list[int]) -> None:
-        """Let these axes end further to the right, where an integrand has not died out: few tokens may decide there."""
+        """Lengthens these axes to the right, where an integrand has not fallen far enough."""
 
     def is_smooth(self, axis: int) -> bool:
-        """Whether an axis is so well laid out that the error may be claimed to fall as a power of what halving a step changes."""
+        """Whether the integrand is smooth along an axis, so that an error may be claimed to be a power of the change made by
+        halving its step.
+        """
         return False
 
     @property
@@ -103,7 +113,8 @@ class Sums(ABC):
 
     @property
     def doubt(self) -> float:
-        """How often the change on a mesh of other steps counts, for what rules along the axes do not see; 0 where they see all.
+        """The factor of the change on a mesh with other steps, added to the error for what rules along the axes miss; 0 where
+        they miss nothing.
 
         A ridge across both axes hides from the rules along each of them. A bend between nodes far apart, as on a stretched axis,
         may show in none.
@@ -111,17 +122,17 @@ class Sums(ABC):
         return 2.0 if self.is_stretched else 1.0 if len(self.steps) > 1 else 0.0
 
     def rounding(self, table: Any) -> list[Any]:
-        """Relative rounding error of every integral, from a table at few nodes; 0 in balls, which hold it."""
+        """Relative rounding error of every integral, from a table at few nodes; 0 in balls, which carry it."""
         return [0]
 
     def cut(self, table: Any) -> list[Any]:
-        """What the ends of the inner meshes leave out, relative to every integral, from a table at few nodes."""
+        """The tails beyond the ends of the inner meshes, relative to every integral, from a table at few nodes."""
         return [0]
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Inner meshes, judged at ``few`` outer nodes: the table there, and of every integral the relative error and rounding."""
+    """Inner meshes judged at the ``few`` outer nodes: the table there, and the relative error and rounding of every integral."""
 
     few: Outer
     level: float
@@ -136,12 +147,12 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
     """(value, error) of every integral.
 
     Raises:
-        CannotEvaluate: where a mesh does not converge, in balls; in floats its error says so.
+        CannotEvaluate: where a mesh does not converge, in balls; in float64 the error shows it.
     """
-    arithmetic, seen = sums.arithmetic, _resolved(sums, sums.level)
+    arithmetic, seen = sums.arithmetic, _resolved_inner(sums, sums.level)
     steps, axes, widened = sums.steps, range(len(sums.steps)), 0
     outer, table, is_last = seen.few, seen.table, False
-    for again in range(ROUNDS):
+    for again in range(MOST_ROUNDS):
         if again or not outer.is_whole:
             finer = sums.outer(steps)
             try:
@@ -169,7 +180,7 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
         if late and widened < WIDENINGS:
             sums.widen(late)
             widened += 1
-            seen = _resolved(sums, seen.level)  # at the new nodes steeper factors exp(-u kappa) decide
+            seen = _resolved_inner(sums, seen.level)  # at the new nodes steeper factors exp(-u kappa) decide
     if isinstance(arithmetic, Balls) and not max(*seen.errors, *worst) < tolerance:
         raise OutOfDigits("mpmath: an integral does not converge geometrically (a kink that is not shown?)")
     rest = [sum(own) for own in zip(sums.cut(seen.table), seen.rounding)]
@@ -184,16 +195,16 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
 
 
 def _is_below_floats(sums: Sums, masses: list[Any], steps: list[Any]) -> bool:
-    """Whether every integral is 0 as float64 names numbers, by a margin that no finer mesh makes up."""
+    """Whether every integral is so far below the smallest number of float64 that no finer mesh changes it."""
     if sums.arithmetic != FLOAT or sums.shifts is None or not all(mass > 0 for mass in masses):
         return False
-    return bool(np.max(np.log(masses) + sums.shifts) + np.sum(np.log(steps)) < LOWEST)
+    return bool(np.max(np.log(masses) + sums.shifts) + np.sum(np.log(steps)) < UNDERFLOW_LOGARITHM)
 
 
-def _resolved(sums: Sums, level: float) -> Resolved:
-    """The inner meshes, from a level on as fine as it takes."""
+def _resolved_inner(sums: Sums, level: float) -> Resolved:
+    """The inner meshes, refined from a level on until they meet the tolerance."""
     arithmetic, few, tolerance, before = sums.arithmetic, sums.few, sums.tolerance, inf
-    for turn in range(ROUNDS):
+    for turn in range(MOST_ROUNDS):
         sums.shifts = None  # those of a coarser mesh may leave nothing of what is seen on this one
         inner = sums.inner(level)
         table = sums.table(few, inner, 3)
@@ -207,7 +218,7 @@ def _resolved(sums: Sums, level: float) -> Resolved:
             other = sums.table(few, sums.inner(level + log2(DETUNED))).values[:, 0]
             changes = zip(arithmetic.masses(other - full), arithmetic.masses(full))
             errors = [max(e, change / mass if mass > 0 else mass) for e, (change, mass) in zip(errors, changes)]
-        is_stalled = arithmetic == FLOAT and STALLED * before < max(errors) < ROUNDINGS * max(rounding)
+        is_stalled = arithmetic == FLOAT and STALLED_RATIO * before < max(errors) < ROUNDINGS * max(rounding)
         if max(errors) < tolerance or is_stalled or level >= sums.finest:
             break
         before = max(errors)
@@ -217,10 +228,10 @@ def _resolved(sums: Sums, level: float) -> Resolved:
 
 
 def _edges(arithmetic: Any, values: Any, axis: int, masses: list[Any]) -> list[tuple[Any, Any]]:
-    """What lies beyond both ends of an axis, relative to every integral: eight times the last value, more where steps are short.
+    """Bounds of the tails beyond both ends of an axis, relative to every integral.
 
-    In floats over several variables what would go on to fall as it does over sixteenths of the axis, too: single values jump where
-    a thin ridge passes between the nodes, and long tails of small height add up.
+    Eight times the last value, or more where steps are short. In float64 with several variables also the tail extrapolated from
+    sixteenths of the axis: single values jump where a thin ridge passes between nodes, and long low tails add up.
     """
     lines = np.moveaxis(values, axis + 1, 1)
     sizes = arithmetic.masses(lines[:, [0, 1, -1, -2]].reshape(4 * len(values), -1))
@@ -233,20 +244,20 @@ def _edges(arithmetic: Any, values: Any, axis: int, masses: list[Any]) -> list[t
         edges = [tail_beyond(first, second) / mass, tail_beyond(last, third) / mass]
         if arithmetic == FLOAT and values.ndim > 2:
             heights = np.abs(lines[n]).reshape(len(lines[n]), -1).sum(axis=1) / mass
-            edges = [max(own, _going_on(side)) for own, side in zip(edges, (heights, heights[::-1]))]
+            edges = [max(own, _tail_by_blocks(side)) for own, side in zip(edges, (heights, heights[::-1]))]
         found.append((edges[0], edges[1]))
     return found
 
 
-def _going_on(heights: Any) -> float:
-    """Four times what lies before the first of some values, if their logarithm goes on to bend over blocks as over the first three.
+def _tail_by_blocks(heights: Any) -> float:
+    """Four times the tail before the first of some values, extrapolated from the masses of the first three blocks.
 
-    Of a normal law, as the tails of tokens are along log u, that is what lies there. Nothing where the first block has fallen to
-    less than a third of the next: there single values tell.
+    The second difference of their logarithms is continued, which is exact for a normal law, as the tails of tokens along log u
+    are. 0 where the first block has less than a third of the next; there single values show the tail.
     """
     count = max(4, len(heights) // BLOCKS)
     one, two, three = (float(np.sum(heights[k * count : (k + 1) * count])) for k in range(3))
-    if one < FALLEN * two or np.max(heights[:count]) < ROUNDED:
+    if one < BLOCK_RATIO * two or np.max(heights[:count]) < NEGLIGIBLE:
         return 0.0
     if not one < two:
         return 1.0
@@ -255,7 +266,7 @@ def _going_on(heights: Any) -> float:
 
 
 def _finer(error: Any, tolerance: Any) -> float:
-    """Ratio of steps: errors are exp(-c/h), down to the tolerance and a little beyond."""
+    """The ratio of the step to the next one: an error exp(-c/h) is brought down to the tolerance and a little beyond."""
     if not error < 0.5:
         return 2.0
     ln = log if isinstance(error, float) else mpmath.log
@@ -264,9 +275,9 @@ def _finer(error: Any, tolerance: Any) -> float:
 
 
 def _inner_errors(arithmetic: Any, rules: Any, *, geometric: bool) -> list[Any]:
-    """Relative errors of integrals over few nodes from three nested inner meshes, their changes at all nodes added up.
+    """Relative errors of the integrals at few outer nodes from three nested inner meshes; changes at all nodes are added up.
 
-    Twice the last change, where it may fall no faster than a power of the step.
+    Twice the last change where the error may fall as a power of the step only.
     """
     full, half, quarter = rules.swapaxes(0, 1)
     masses, near, far = (arithmetic.masses(part) for part in (full, half - full, quarter - half))
@@ -276,7 +287,7 @@ def _inner_errors(arithmetic: Any, rules: Any, *, geometric: bool) -> list[Any]:
 
 
 def _axis_errors(arithmetic: Any, values: Any, axis: int, masses: list[Any], *, smooth: bool) -> list[Any]:
-    """Relative error of the rule along one axis, for every integral."""
+    """Relative error of the trapezoid rule along one axis, for every integral."""
     lines = values.sum(axis=2 - axis) if values.ndim > 2 else values
     eights = zip(*(8 * lines[:, k::8].sum(axis=1) for k in range(8)))
     return [

@@ -14,7 +14,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.code import Family
 from symslr.evaluation.laplace.table import EPS, TINY, Table
-from symslr.evaluation.laplace.tokens import Tokens, is_uncut, most_nodes, pieces, placed
+from symslr.evaluation.laplace.tokens import Tokens, has_uncut_kink, most_nodes, pieces, placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import DETUNED, outer_step
 from symslr.evaluation.quadrature.mesh import SCALE, Line, Piece, SinhMap, TanhSinh, joined
@@ -122,7 +122,7 @@ def layout(family: Family) -> Layout:
             is_seen_again = True  # what was seen on rough meshes, once more on shorter ones
             continue
         early = [_ends_too_early(family, k, *both) for k, both in enumerate(zip(before, shares))]
-        uncut = any(is_uncut(family, k, made) for k, made in enumerate(own))
+        uncut = any(has_uncut_kink(family, k, made) for k, made in enumerate(own))
         if is_complete and (uncut or any(map(any, early))):
             own = pieces(family, [lowest], [_lengthened_ends(made, *sides) for made, sides in zip(own, early)])
             continue

@@ -1,7 +1,7 @@
-"""The dense table exp(-u kappa) in float64, the moments that it gives, and what they tell of their own rounding.
+"""The dense table exp(-u kappa) in float64, the moments computed from it, and their rounding errors.
 
-A moment is a matrix product of the table with weights wherever that keeps its digits; where it sinks below what float64
-can name beside its largest weight, the same sum is taken from logarithms, entry by entry.
+A moment is a matrix product of the table with weights where that keeps its digits. Where it underflows relative to its largest
+weight, it is summed from logarithms, entry by entry.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from symslr.evaluation.quadrature.convergence import tail_in_last_terms
 
 EPS = FLOAT.eps
 TINY = 1e-300
-"""In the place of 0 below a fraction or in a logarithm, with room above the least float64 number."""
+"""In place of 0 below a fraction or in a logarithm; well above the least float64 number."""
 UNDERFLOW = 1e-200
 """A sum of weights this far below the largest one may have lost terms to underflow."""
 UNDERFLOW_ROUNDING = 1000.0
-"""Roundings of a moment taken from logarithms, which are of the size of some hundreds there, besides those of its top and scale."""
+"""Roundings of a moment computed from logarithms, which are then some hundreds in size, besides those of its top and scale."""
 BLOCK = 400_000
-"""Numbers in one array of logarithms: what stays in the cache."""
+"""Numbers in one array of logarithms, so that it stays in the processor's cache."""
 CROWDED = 1e-6
-"""Between nodes nearer than so much of the largest, differences of log kappa are rounding: nodes crowd where mesh pieces end."""
+"""Between nodes nearer than this part of the largest node, differences of log kappa are rounding: nodes crowd where pieces end."""
 ENDS = ((0, -1), (1, -2))
-"""The first and the last node of a mesh, and the next ones in."""
-TAME = 600.0
-"""Logarithms below this have an exponential in float64, and two of them a product."""
-LARGEST = {1: 2e8, 2: 2.5e7}
-"""Numbers in one table, by the number of axes: with one, a part of it is held at a time."""
+"""Indices of the last node and the one before it, at both ends of a mesh: (0, -1) and (1, -2)."""
+LARGEST_EXPONENT = 600.0
+"""Two numbers below this have exponentials in float64, and these a product."""
+MOST_ENTRIES = {1: 2e8, 2: 2.5e7}
+"""Entries of one table, by the number of axes; with one axis, a part of it is held at a time."""
 MOST_WORK = 4e9
-"""Multiplications in one contraction: half a second."""
+"""Multiplications in one matrix product: half a second."""
 
 
 class Table:
     """exp(-u kappa) at outer nodes ``v`` (one array per Laplace variable) and the tokens of every kernel.
 
-    Its moments are those of so many ``rules``: of the token meshes, and of those with twice and with four times their step.
+    Its moments are those of ``rules`` rules: the token meshes with once, twice and four times their step.
     """
 
     def __init__(self, family: Family, tokens: list[Tokens], v: list[Any], rules: int = 1) -> None:
         counts, nodes = [len(w) for w in v], max(len(own.mesh.nodes) for own in tokens)
-        if max(counts) * nodes > LARGEST[len(v)] or float(np.prod(counts)) * nodes > MOST_WORK:
+        if max(counts) * nodes > MOST_ENTRIES[len(v)] or float(np.prod(counts)) * nodes > MOST_WORK:
             raise TooDear("the table of exponentials is too large for float64; ask for fewer digits")
         self.family, self.tokens, self.v, self.rules = family, tokens, v, rules
         self.shape = tuple(counts)
@@ -59,17 +59,17 @@ class Table:
 
     @cached_property
     def factors(self) -> list[list[Any]]:
-        """exp(-u kappa) likewise."""
+        """exp(-u kappa), in the same order as ``loads``."""
         return [[np.exp(-load) for load in own] for own in self.loads]
 
     @property
     def grid(self) -> list[Any]:
-        """Outer nodes shaped for the product mesh."""
+        """The outer nodes, shaped to broadcast over their product."""
         return self.v if len(self.v) == 1 else [self.v[0][:, None], self.v[1][None, :]]
 
     @cached_property
     def moments(self) -> Moments:
-        """Of every moment and rule at the product of the outer nodes."""
+        """The moments under every rule at the product of the outer nodes."""
         nodes = max(len(own.mesh.nodes) for own in self.tokens)
         parts = -(-len(self.v[0]) * nodes // BLOCK)
         if len(self.v) == 1 and parts > 1:
@@ -80,7 +80,7 @@ class Table:
     def _moments(self) -> Moments:
         shape = (self.rules, *self.shape)
         found, is_small = Moments.zeros(len(self.family.form.moments), shape), False
-        least = UNDERFLOW ** (1.0 / max(self.family.together, 1.0))
+        least = UNDERFLOW ** (1.0 / max(self.family.most_factors, 1.0))
         for k, own in enumerate(self.family.moments_of):
             means = self._pairs(self.factors[k], self.tokens[k].of_rules(self.rules)).reshape(len(own), *shape)
             is_small = is_small or bool((np.abs(means) < least).any())
@@ -99,57 +99,57 @@ class Table:
     def _take_from_logs(self, found: Moments, least: float) -> None:
         """Sets the moments below ``least`` as sign and scale, so that none underflows in a product with others.
 
-        What lies below UNDERFLOW of its largest possible term has lost digits: it is taken from logarithms where it decides.
+        One below UNDERFLOW of its largest possible term has lost digits; it is summed from logarithms where it contributes.
         """
-        places, sunk = [], np.zeros((len(found.means), self.rules, *self.shape), dtype=bool)
+        places, underflowed = [], np.zeros((len(found.means), self.rules, *self.shape), dtype=bool)
         for k, own in enumerate(self.family.moments_of):
             for n, i in enumerate(own):
                 for rule, (mean, scale) in enumerate(zip(found.means[i], found.scales[i])):
                     log, small = self.tokens[k].log(n, rule), np.abs(mean) < least
                     if small.any() and np.any(log > -np.inf):
                         places.append((k, n, i, rule, log))
-                        sunk[i, rule] = self._raised(k, n, i, log, mean, scale, small)
-        if sunk.any():
-            decides = self._deciding(found, sunk)
+                        underflowed[i, rule] = self._with_scale(k, n, i, log, mean, scale, small)
+        if underflowed.any():
+            contributes = self._contributing(found, underflowed)
             for k, n, i, rule, log in places:
                 mean, scale = found.means[i][rule], found.scales[i][rule]
-                mean[sunk[i, rule]] = 0.0
-                self._sum_logs(k, n, i, log, mean, scale, sunk[i, rule] & decides[rule])
+                mean[underflowed[i, rule]] = 0.0
+                self._sum_logs(k, n, i, log, mean, scale, underflowed[i, rule] & contributes[rule])
 
-    def _raised(self, k: int, n: int, i: int, log: Any, mean: Any, scale: Any, small: Any) -> Any:
-        """Sets mean and scale of a moment; where it is sunk, which is returned, to those of the bound UNDERFLOW."""
+    def _with_scale(self, k: int, n: int, i: int, log: Any, mean: Any, scale: Any, small: Any) -> Any:
+        """Sets mean and scale of a small moment; returns where it has underflowed, and is set to the bound UNDERFLOW."""
         if len(self.v) == 2:  # with the weights relative to the largest that is left at each node of the last axis
             own = np.flatnonzero(np.any(np.abs(mean) < UNDERFLOW, axis=0))
             sizes = log - self.loads[k][1][own]
             highest = _finite(np.max(sizes, axis=1))
             mean[:, own] = self.factors[k][0] @ (np.exp(sizes - highest[:, None]) * self._sign(k, n, i)).T
             scale[:, own] += highest
-        sunk = np.abs(mean) < UNDERFLOW
-        mean[sunk] = UNDERFLOW
+        underflowed = np.abs(mean) < UNDERFLOW
+        mean[underflowed] = UNDERFLOW
         scale[small] += np.log(np.abs(mean[small]))
         mean[small] = np.sign(mean[small])
-        return sunk
+        return underflowed
 
     def _sign(self, k: int, n: int, i: int) -> Any:
-        """Of a moment's weights at the tokens."""
+        """Signs of a moment's weights at the tokens."""
         return self.tokens[k].signs[n] if i in self.family.form.alternating else np.ones(1)
 
-    def _deciding(self, found: Moments, sunk: Any) -> Any:
-        """Where a term may count for its integral: from moments that are bounds where they are sunk, beside those that are not."""
+    def _contributing(self, found: Moments, underflowed: Any) -> Any:
+        """Where a term may contribute to its integral, with bounds in place of the moments that have underflowed."""
         family = self.family
         if np.any(family.constants.powers < 0):
-            return np.ones(sunk.shape[1:], dtype=bool)
+            return np.ones(underflowed.shape[1:], dtype=bool)
         logs = [np.log(np.abs(mean)) + scale for mean, scale in zip(found.means, found.scales)]
         bounds = Moments(list(found.means), logs, list(found.scales))
         for i in family.form.survivors:
             bounds.means[i], bounds.scales[i] = np.exp(logs[i]), np.zeros(1)
-        known, decides = ~sunk.any(axis=0), np.zeros(sunk.shape[1:], dtype=bool)
+        known, contributes = ~underflowed.any(axis=0), np.zeros(underflowed.shape[1:], dtype=bool)
         for size in family.logs(self.grid, bounds):
-            decides |= ~(size < np.fmax.reduce(size, axis=None, where=known, initial=-np.inf) - family.depth)
-        return decides
+            contributes |= ~(size < np.fmax.reduce(size, axis=None, where=known, initial=-np.inf) - family.depth)
+        return contributes
 
     def _sum_logs(self, k: int, n: int, i: int, log: Any, mean: Any, scale: Any, chosen: Any) -> None:
-        """Sets mean and scale of a moment at the chosen outer nodes from logarithms."""
+        """Sets mean and scale of a moment at the chosen outer nodes by a sum from logarithms."""
         keep, sign = np.flatnonzero(log > -np.inf), self._sign(k, n, i)
         sign = np.broadcast_to(sign, log.shape)[keep]
         for place, load in self._loads_at(k, chosen, keep):
@@ -159,7 +159,7 @@ class Table:
             scale[place] = self.tokens[k].tops[n] + highest
 
     def _loads_at(self, k: int, chosen: Any, keep: Any) -> Iterator[tuple[Any, Any]]:
-        """Places of the chosen outer nodes, a few at a time, with the sum of their loads at some tokens."""
+        """Yields places of the chosen outer nodes, a block at a time, with the sum of their loads at the tokens ``keep``."""
         index = np.nonzero(chosen)
         some = max(1, BLOCK // len(keep))
         for start in range(0, len(index[0]), some):
@@ -167,7 +167,7 @@ class Table:
             yield place, sum(load[i][:, keep] for load, i in zip(self.loads[k], place))
 
     def _log_survival(self, k: int, n: int, mean: Any, scale: Any) -> Any:
-        """log M for every rule; from 1 - M where M is near 1 and its power large."""
+        """log M for every rule; computed from 1 - M where M is near 1 and its power large."""
         logs = np.log(np.maximum(mean, TINY)) + scale
         if self.family.power <= LARGE_POWER:
             return logs
@@ -179,9 +179,12 @@ class Table:
         return log_near_one(missing, logs)
 
     def largest_shares(self, size: Any, depth: float) -> list[Any]:
-        """For every kernel and token the log of its largest share in a moment that counts, times the ``size`` of the integrands.
+        """For every kernel and token the log of its largest share in a moment that contributes, times the ``size`` of the
+        integrands.
 
-        ``size`` is the log of the largest of them, relative to its largest value; below -depth they are left out.
+        Args:
+            size: log of the largest integrand at the outer nodes, relative to its largest value; nodes below -depth are left
+                out.
         """
         found, inside = [], size > -depth
         for k, own in enumerate(self.family.moments_of):
@@ -199,15 +202,15 @@ class Table:
         return found
 
     def roundings(self) -> Any:
-        """Rounding error of log |M| for every moment at the outer nodes, (moments, *outer nodes), in units of the roundoff.
+        """Rounding errors of log |M| for every moment at the outer nodes, (moments, *outer nodes), in units of the roundoff.
 
-        A weight is rounded by the size of its exponent, of that relative to the top and of the top; u kappa by log u, by
-        log kappa and by the node, which is rounded as the largest of them.
+        A weight is rounded in its exponent, in that relative to the top, and in the top. u kappa is rounded in log u, in log
+        kappa and in the node, whose rounding is that of the largest node.
         """
         family, found = self.family, np.zeros((len(self.family.form.moments), *self.shape))
         for k, own in enumerate(family.moments_of):
             nodes, tops = self.tokens[k].mesh.nodes, self.tokens[k].tops
-            slopes, weights = family.code.shaken(k, nodes, family.p)
+            slopes, weights = family.code.roundings_at_nodes(k, nodes, family.p)
             slopes = slopes + _of_nodes(self.tokens[k].slopes, nodes)
             below = np.where(np.isfinite(own_logs := self.tokens[k].logs), np.abs(own_logs), 0.0)
             below = below + np.abs(tops)[:, None]
@@ -219,16 +222,16 @@ class Table:
                 for n, error in zip(chosen, each):
                     if near_one:
                         error = error * np.abs(self.moments.logs[own[n]][0])
-                    elif np.any(sunk := error < 0):  # from logarithms
+                    elif np.any(underflowed := error < 0):  # from logarithms
                         moved = np.abs(tops[n]) + np.abs(tops[n] - self.moments.scales[own[n]][0])
-                        error = np.where(sunk, UNDERFLOW_ROUNDING + moved, error)
+                        error = np.where(underflowed, UNDERFLOW_ROUNDING + moved, error)
                     found[own[n]] = error
         return found
 
-    def _rounding(self, k: int, chosen: list[int], sizes: Any, shaken: Any, *, near_one: bool) -> Any:
-        """Relative, of some moments, or of 1 - M, from the rounding of their weights and of log kappa (``shaken``).
+    def _rounding(self, k: int, chosen: list[int], sizes: Any, log_kappa_rounding: Any, *, near_one: bool) -> Any:
+        """Relative rounding error of some moments, or of 1 - M, from the rounding of their weights and of log kappa.
 
-        Negative where a moment is sunk.
+        Negative where a moment has underflowed.
         """
         tokens, factors, count = self.tokens[k], self.factors[k], len(chosen)
         rows = tokens.rows[chosen]
@@ -238,7 +241,7 @@ class Table:
         whole, error = both[:count], both[count:]
         for axis, (load, slope) in enumerate(zip(self.loads[k], tokens.slopes)):
             moved = -np.expm1(-load) if near_one else np.where(factors[axis] > 0, load * factors[axis], 0.0)
-            own = row * (2.0 + np.where(np.isfinite(slope), np.abs(slope), 0.0) + shaken[axis])
+            own = row * (2.0 + np.where(np.isfinite(slope), np.abs(slope), 0.0) + log_kappa_rounding[axis])
             pair = [moved if m == axis else factor for m, factor in enumerate(factors)]
             both = self._pairs(pair, np.concatenate([row, own + size if near_one else own]))
             share = both[:count]
@@ -247,11 +250,11 @@ class Table:
         cancelled = whole
         if np.min(rows) < 0.0:
             cancelled = np.minimum(np.abs(self._pairs(factors, rows)), whole)
-        sunk = UNDERFLOW_ROUNDING if near_one else -1.0
-        return np.where(whole > UNDERFLOW, error / np.maximum(cancelled, TINY), sunk)
+        underflowed = UNDERFLOW_ROUNDING if near_one else -1.0
+        return np.where(whole > UNDERFLOW, error / np.maximum(cancelled, TINY), underflowed)
 
     def lost(self) -> Any:
-        """What the ends of the token meshes leave out, relative to every moment: (moments, *outer nodes)."""
+        """Bounds of the tails beyond the ends of the token meshes, relative to every moment: (moments, *outer nodes)."""
         found = np.zeros((len(self.family.form.moments), *self.shape))
         for k, own in enumerate(self.family.moments_of):
             factors, rows = self.factors[k], np.abs(self.tokens[k].rows)
@@ -265,14 +268,14 @@ class Table:
 
     @staticmethod
     def _pairs(factors: list[Any], rows: Any) -> Any:
-        """Sums over the tokens for every row, (rows, *outer nodes)."""
+        """Sums over the tokens of ``rows`` times the factors, (rows, *outer nodes)."""
         if len(factors) == 1:
             return rows @ factors[0].T
         return np.array([(factors[0] * row) @ factors[1].T for row in rows])
 
 
 def _of_nodes(slopes: Any, nodes: Any) -> Any:
-    """Rounding of log kappa through that of the nodes, half a roundoff of the largest of them; not between nodes that crowd."""
+    """Rounding of log kappa due to that of the nodes, half a roundoff of the largest node; 0 between nodes that crowd."""
     largest, steps, found = max(-nodes.min(), nodes.max()), np.diff(nodes), np.zeros_like(slopes)
     moved = np.abs(np.diff(slopes)) * (largest / 2.0 / steps)
     found[:, :-1] = np.where(np.isfinite(moved) & (steps > CROWDED * largest), moved, 0.0)
@@ -280,18 +283,18 @@ def _of_nodes(slopes: Any, nodes: Any) -> Any:
 
 
 def _finite(highest: Any) -> Any:
-    """Logarithms to subtract: 0 where there is none."""
+    """The logarithms, with 0 in place of those that are not finite."""
     return np.where(np.isfinite(highest), highest, 0.0)
 
 
 def _load(v: Any, slope: Any) -> Any:
-    """exp(v + slope) for all pairs; by one product where no factor overflows."""
-    if np.max(np.abs(v)) < TAME and np.max(slope) < TAME:
+    """exp(v + slope) for all pairs, as an outer product where no factor overflows."""
+    if np.max(np.abs(v)) < LARGEST_EXPONENT and np.max(slope) < LARGEST_EXPONENT:
         return np.multiply.outer(np.exp(v), np.exp(slope))
     return np.exp(v[:, None] + slope)
 
 
 def joined_moments(parts: list[Moments]) -> Moments:
-    """Moments at one set of outer nodes after another, the last axis."""
+    """Moments at consecutive parts of the outer nodes, joined along the last axis."""
     columns = zip(*((part.means, part.logs, part.scales) for part in parts))
     return Moments(*([np.concatenate(own, axis=-1) for own in zip(*column)] for column in columns))

@@ -1,4 +1,4 @@
-"""The token variable of a Laplace form: its meshes, and the weights of every moment on them."""
+"""The token variable of a Laplace form: its pieces and meshes, and the weights of every moment on them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from symslr.evaluation.quadrature.scan import Window, scan_all
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign, cover, gaussian_window, kinks_between
 
 MOST_NODES = {1: 40_000, 2: 160_000}
-"""Of one token mesh, by the number of outer axes: with 200 outer nodes the table then takes a tenth of a second. With two axes
-the weight e^(nu x) of a strong signal asks for some 100 nu nodes and there is no other way; a table takes seconds then."""
-HIGH = 8.0
-"""Height of a Gaussian weight, a logarithm, from which on its rounding is a few of the least."""
-FEW_NODES, ROUGH = {1: 12_000, 2: 48_000}, 1e-5
-"""Nodes at a tolerance above ROUGH, as in the scan for a minimum: a value that takes more is too dear to look at."""
+"""Nodes of one token mesh, by the number of outer axes: with 200 outer nodes the table then takes a tenth of a second. With two
+axes the weight e^(nu x) of a strong signal needs about 100 nu nodes, and a table takes seconds."""
+LARGE_HEIGHT = 8.0
+"""Height of a Gaussian weight (a logarithm) from which on its rounding is a few roundoffs."""
+MOST_NODES_ROUGH, ROUGH_TOLERANCE = {1: 12_000, 2: 48_000}, 1e-5
+"""The same above ROUGH_TOLERANCE, as in the scan for a minimum, where a value that needs more nodes is too expensive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Nodes of one kernel, its slopes log kappa there, and its moments' weights: rows exp(tops), one row per moment.
+    """Nodes of one kernel, log kappa there (``slopes``), and the weights of its moments, rows exp(tops), one row per moment.
 
-    ``logs`` are log |rows| and ``signs`` their signs, also where they underflow.
+    ``logs`` are log |rows| and ``signs`` their signs, also where rows underflow.
     """
 
     mesh: Mesh
@@ -40,18 +40,20 @@ class Tokens:
     tops: Any
 
     def of_rules(self, count: int) -> Any:
-        """Rows (moments and rules, tokens) of this mesh and of those with twice and four times its step, which are 0 elsewhere."""
+        """Weights (moments x rules, tokens) for the mesh and those with twice and four times its step; they are 0 at nodes left
+        out.
+        """
         if count == 1:
             return self.rows
         return (self.rows[:, None] * self.mesh.factors(count)).reshape(-1, self.rows.shape[1])
 
     def log(self, moment: int, rule: int) -> Any:
-        """log |weights| of a moment under one of these."""
+        """log |weights| of a moment under one of these rules."""
         return self.logs[moment] + np.log(self.mesh.factors()[rule])
 
 
 def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> list[Tokens]:
-    """Nodes and weights of every kernel; a level more halves the steps.
+    """Nodes and weights of every kernel on a mesh; each level halves the steps.
 
     Raises:
         CannotEvaluate: where that takes too many nodes, or a weight overflows.
@@ -69,7 +71,7 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
 
 
 def weighed(family: Family, k: int, mesh: Mesh) -> Tokens:
-    """A kernel's tokens on a mesh.
+    """The weights of one kernel's moments on a mesh.
 
     Raises:
         CannotEvaluate: where a weight overflows.
@@ -82,10 +84,10 @@ def weighed(family: Family, k: int, mesh: Mesh) -> Tokens:
     heights = family.constants.gaussians[family.moments_of[k], 2]
     tops = tops + heights
     for n in np.flatnonzero(
-        (np.abs(heights) > HIGH) & np.isfinite(tops)
+        (np.abs(heights) > LARGE_HEIGHT) & np.isfinite(tops)
     ).tolist():  # of Gaussians: others have height 0
         at = int(np.argmax(known[n]))
-        gaussian, top = _from_the_top(family, k, n, family.moments_of[k][n], mesh.nodes, at)
+        gaussian, top = _relative_to_top(family, k, n, family.moments_of[k][n], mesh.nodes, at)
         below[n], tops[n] = gaussian + (own_logs[n] - own_logs[n, at]), top + own_logs[n, at]
     rows = np.exp(below) * (rests * mesh.weights)
     lost = ~np.isfinite(rows)
@@ -98,11 +100,11 @@ def weighed(family: Family, k: int, mesh: Mesh) -> Tokens:
     return Tokens(mesh, slopes, rows, logs, np.sign(rests), tops)
 
 
-def _from_the_top(family: Family, k: int, n: int, i: int, x: Any, at: int) -> tuple[Any, float]:
-    """Exponents of a Gaussian weight relative to that at its top node, and that exponent with the Gaussian's height.
+def _relative_to_top(family: Family, k: int, n: int, i: int, x: Any, at: int) -> tuple[Any, float]:
+    """(exponents of a Gaussian weight relative to its top node, the exponent at that node with the Gaussian's height).
 
-    The height of e^(nu x) under N(0, 1) is nu^2/2: where the tokens lie far from the middle, nu, it and the square of their
-    distance cancel, and left eleven digits of a risk at nu = 300, as the height is rounded once for all nodes.
+    The height of e^(nu x) under N(0, 1) is nu^2/2. Where the tokens lie far from the centre nu, it cancels with the square of
+    their distance. As the height is rounded once for all nodes, that left eleven digits of a risk at nu = 300.
     """
     curvature, centre, _ = family.constants.gaussians[i]
     step = x - x[at]
@@ -111,17 +113,19 @@ def _from_the_top(family: Family, k: int, n: int, i: int, x: Any, at: int) -> tu
 
 def most_nodes(family: Family) -> int:
     """Nodes that one token mesh may have."""
-    return (FEW_NODES if family.tolerance > ROUGH else MOST_NODES)[len(family.form.logs)]
+    return (MOST_NODES_ROUGH if family.tolerance > ROUGH_TOLERANCE else MOST_NODES)[len(family.form.logs)]
 
 
 def pieces(
     family: Family, reach: Sequence[tuple[float, ...]], spans: Sequence[tuple[float, float]] = ()
 ) -> list[tuple[Piece, ...]]:
-    """Pieces of the token variable that hold the windows of all weights, for every kernel.
+    """For every kernel the pieces of the token variable that cover the windows of all its weights.
 
-    ``reach`` are values of log u, log t at which they are looked for, the smallest of interest among them: a weight such as
-    kappa^2 p(x) need not be integrable without the factor exp(-u kappa), and its window ends where the smallest u cuts it off.
-    Squares are looked at without that factor; tokens live on ``spans``, one for every kernel, where these are given.
+    Args:
+        reach: values of (log u, log t) at which windows are sought, the smallest of interest among them. A weight such as
+            kappa^2 p(x) need not be integrable without the factor exp(-u kappa); its window ends where the smallest u cuts it
+            off. Gaussian weights are taken without that factor.
+        spans: for every kernel the interval of its tokens, where it is known.
     """
     code, form = family.code, family.form
     found = []
@@ -150,26 +154,26 @@ def pieces(
         if not seen:
             raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
         kinks = zeros(code, k, family.p, seen, (low, high)) if form.kinks[k] or form.touches[k] else []
-        widths = APART if kinks else most_nodes(family) / REFINED
+        widths = APART_WIDTHS if kinks else most_nodes(family) / NODES_PER_WIDTH
         if kinks or spread_out(seen, widths):
-            kinks = sorted({*kinks, *lone(seen, widths)})
-        bumps = hidden(family, k, seen, kinks, (low, high))
+            kinks = sorted({*kinks, *ends_of_narrow_windows(seen, widths)})
+        bumps = hidden_bumps(family, k, seen, kinks, (low, high))
         if bumps and not kinks:
-            kinks = lone(seen, APART)
+            kinks = ends_of_narrow_windows(seen, APART_WIDTHS)
         found.append(cover(seen, low, high, kinks + bumps))
     return found
 
 
 def spread_out(windows: list[Window], widths: float) -> bool:
-    """Whether windows span more than so many widths of the narrowest."""
+    """Whether windows together span more than so many widths of the narrowest."""
     return max(w.high for w in windows) - min(w.low for w in windows) > widths * min(w.width for w in windows)
 
 
-def lone(windows: list[Window], widths: float) -> list[float]:
-    """The ends of windows between which nodes of their own are laid, as steps to those of others would pass over them.
+def ends_of_narrow_windows(windows: list[Window], widths: float) -> list[float]:
+    """The ends of windows that need pieces of their own, as the steps of others would be too long for them.
 
-    Of all windows, where they span more than so many widths of the narrowest; else of narrow ones, as of the narrow part of a
-    mixture: where the line is cut no equal steps are laid. Beside a heavy tail steps are longer the further out they are.
+    These are all windows where they span more than ``widths`` of the narrowest; else the narrow ones, as of the narrow part of
+    a mixture. With a heavy tail steps grow outwards, and a window is narrow relative to them.
     """
     are_apart = spread_out(windows, widths)
     heavy, widest = [w for w in windows if w.is_heavy], max(w.width for w in windows)
@@ -177,18 +181,18 @@ def lone(windows: list[Window], widths: float) -> list[float]:
     found: list[float] = []
     for window in windows:
         own = float(np.hypot(narrowest, window.peak - centre)) if heavy else widest
-        is_narrow = (are_apart and not heavy) or window.width < own / FAR_WIDER
+        is_narrow = (are_apart and not heavy) or window.width < own / NARROW_RATIO
         if is_narrow and not window.is_heavy:
             ends = window.low, window.high
-            found += [end for end in ends if all(abs(end - other) > SLIVER * window.width for other in found)]
+            found += [end for end in ends if all(abs(end - other) > SAME_END * window.width for other in found)]
     return sorted(found)
 
 
 Support = tuple[float, float]
 
 
-def is_uncut(family: Family, kernel: int, made: tuple[Piece, ...]) -> bool:
-    """Whether the tokens of a kernel live on one line that has a kink inside."""
+def has_uncut_kink(family: Family, kernel: int, made: tuple[Piece, ...]) -> bool:
+    """Whether the tokens of a kernel lie on one uncut line with a kink inside."""
     form, ends, line = family.form, family.constants.ends[kernel], made[0]
     if not (isinstance(line, Line) and (form.kinks[kernel] or form.touches[kernel])):
         return False
@@ -207,24 +211,25 @@ def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Wi
     return sorted(set(found))
 
 
-def hidden(family: Family, kernel: int, windows: list[Window], kinks: list[float], support: Support) -> list[float]:
-    """Bumps and dips of log kappa between the nodes, as of 1 + exp(-50 a^2 x^2) at a large scale a: no rule would see them.
+def hidden_bumps(
+    family: Family, kernel: int, windows: list[Window], kinks: list[float], support: Support
+) -> list[float]:
+    """Places of bumps and dips of log kappa, and of the weights, that fall between the nodes of a rule.
 
-    And those of the weights, as of a mixture of a wide law and a narrow one.
-
-    Where nodes beside it have an extremum of the same kind, it shows. They are sought on equal steps, on steps in proportion
-    to |x|, as a large scale moves all that a kernel does towards 0, and around the places where their expression turns.
-    Where the line is cut somewhere, at a kink or here, its narrow bends are found too: nodes crowd at cuts alone. Where no
-    token is, a kernel has no value here.
+    Such are those of 1 + exp(-50 a^2 x^2) at a large scale a, and of a mixture of a wide law and a narrow one. An extremum is
+    visible where the neighbouring nodes of a rule have one of the same kind. They are sought on equal steps; on steps in
+    proportion to |x|, as a large scale moves all features of a kernel towards 0; and around the zeros of expressions that may
+    turn. Where the line is cut, narrow bends count too, as nodes then crowd at cuts alone. A kernel has no value outside of
+    ``support``.
     """
     start, end = min(w.low for w in windows), max(w.high for w in windows)
     heavy, reach = any(w.is_heavy for w in windows), max(abs(start), abs(end))
     # between cuts no equal steps are laid, and the width of another window does not say what nodes see
     width = (max if kinks and not heavy else min)(w.width for w in windows)
     centre = float(np.median([w.peak for w in windows])) if heavy else 0.0
-    smallest = SMALLEST * (width if heavy else reach)
+    smallest = SMALLEST_PART * (width if heavy else reach)
     around = np.exp(np.linspace(np.log(smallest), np.log(reach), 2 + int(STEPS_TO_E * np.log(reach / smallest))))
-    equal = [centre - around, centre + around] if heavy else [np.linspace(start, end, EQUAL_STEPS)]
+    equal = [centre - around, centre + around] if heavy else [np.linspace(start, end, EQUAL_PLACES)]
 
     def sorted_inside(parts: list[Any]) -> Any:
         x = np.concatenate(parts)
@@ -233,7 +238,7 @@ def hidden(family: Family, kernel: int, windows: list[Window], kinks: list[float
 
     x = sorted_inside([*equal, -around, [0.0], around])
     turns = [place for place in kinks_between(family.turns[kernel], family.p, start, end) if abs(place) > smallest]
-    nearby = reach * np.exp(np.linspace(np.log(NEAREST), 0.0, int(-TURN_STEPS_TO_E * np.log(NEAREST))))
+    nearby = reach * np.exp(np.linspace(np.log(NEAREST_PART), 0.0, int(-TURN_STEPS_TO_E * np.log(NEAREST_PART))))
     denser = sorted_inside([x, turns, *(place + sign * nearby for place in turns[:MOST_TURNS] for sign in (-1.0, 1.0))])
 
     def width_at(places: Any) -> Any:
@@ -253,19 +258,19 @@ def hidden(family: Family, kernel: int, windows: list[Window], kinks: list[float
             )
             return np.where(is_token, values, np.nan)
 
-        unseen = _unseen(log_kernel, denser, row, step_at)
-        found += [place for place in unseen if all(abs(place - kink) > SAME * width for kink in kinks)]
+        unseen = _hidden_extrema(log_kernel, denser, row, step_at)
+        found += [place for place in unseen if all(abs(place - kink) > SAME_PLACE * width for kink in kinks)]
         cuts = kinks + found
         if cuts:
             bends = _bends(log_kernel, x, row[np.searchsorted(denser, x)], width_at)
-            found += [bend for bend in bends if min(abs(bend - cut) for cut in cuts) > SAME * width]
+            found += [bend for bend in bends if min(abs(bend - cut) for cut in cuts) > SAME_PLACE * width]
     return sorted(set(found))
 
 
-def _unseen(log_kernel: Any, x: Any, row: Any, step_at: Any) -> list[float]:
-    """Extrema that nodes beside them, some steps of a rule away, do not show."""
+def _hidden_extrema(log_kernel: Any, x: Any, row: Any, step_at: Any) -> list[float]:
+    """Extrema that do not show at neighbouring nodes, one and two steps of a rule away."""
     change = np.nan_to_num(np.diff(row), posinf=0.0, neginf=0.0)  # where a weight underflows
-    moves = np.sign(change) * (np.abs(change) > SEEN * (1.0 + np.abs(row[1:])))
+    moves = np.sign(change) * (np.abs(change) > ROUNDING * (1.0 + np.abs(row[1:])))
     steps = np.flatnonzero(moves)
     turns = np.flatnonzero(moves[steps[1:]] * moves[steps[:-1]] < 0)
     before, after = steps[turns], steps[turns + 1]
@@ -284,11 +289,13 @@ def _unseen(log_kernel: Any, x: Any, row: Any, step_at: Any) -> list[float]:
 
 
 def _bends(log_kernel: Any, x: Any, row: Any, width_at: Any) -> list[float]:
-    """Where the slope of log kappa moves within a small part of the width of a weight, as that of log(1 + exp(1000 x)) at 0."""
+    """Places where the slope of log kappa changes within a small part of the width of a weight, as that of log(1 + exp(1000 x))
+    at 0.
+    """
     slopes = np.diff(row) / np.diff(x)
     moved = np.abs(np.diff(slopes))
     curvature = np.nan_to_num(moved / (x[2:] - x[:-2]), nan=0.0, posinf=0.0)
-    counts = moved * width_at(x[1:-1]) > SLIGHT
+    counts = moved * width_at(x[1:-1]) > BEND_CHANGE
     tops = np.flatnonzero(counts[1:-1] & (curvature[1:-1] >= curvature[:-2]) & (curvature[1:-1] > curvature[2:])) + 2
     if not 0 < len(tops) <= MOST_HIDDEN:
         return []
@@ -303,17 +310,17 @@ def _bends(log_kernel: Any, x: Any, row: Any, width_at: Any) -> list[float]:
         at = low[:, None] + step * np.arange(17.0)
         moves = np.nan_to_num(seconds(at, step))
         best, rows = np.argmax(moves, axis=1), np.arange(len(at))
-        is_rough = moves[rows, best] * step[:, 0] ** 2 > ROUNDED
+        is_rough = moves[rows, best] * step[:, 0] ** 2 > UNRESOLVED
         low = np.where(is_rough, at[rows, np.maximum(best - 1, 0)], low)
         high = np.where(is_rough, at[rows, np.minimum(best + 1, 16)], high)
-    places, near = (low + high) / 2, width_at((low + high) / 2) * STEEP
+    places, near = (low + high) / 2, width_at((low + high) / 2) * BEND_WIDTH
     sharp, whole = seconds(places, (high - low) / 2), seconds(places, near)
-    is_bend = (whole * near * width_at(places) > SLIGHT) & (whole < sharp / 2)
+    is_bend = (whole * near * width_at(places) > BEND_CHANGE) & (whole < sharp / 2)
     return [float(place) for place in places[is_bend]]
 
 
 def extrema(function: Any, low: Any, high: Any, sign: Any) -> Any:
-    """The largest sign * function in each interval, to a billionth of it or to rounding."""
+    """The place of the largest sign * function in each interval [low, high], to 2^-30 of its length or to rounding."""
     for _ in range(10):
         at = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, 17)
         best = np.argmax(sign * function(at), axis=1)
@@ -322,31 +329,43 @@ def extrema(function: Any, low: Any, high: Any, sign: Any) -> Any:
     return (low + high) / 2
 
 
-EQUAL_STEPS, SMALLEST, STEPS_TO_E = 1025, 1e-6, 87
-"""Where bumps are sought: some twenty places to a standard deviation, and steps of a hundredth of |x|."""
-NEAREST, TURN_STEPS_TO_E, MOST_TURNS = 1e-16, 4, 32
-"""The same around places that an expression shows, at so many of them at most: two hundred to each."""
+EQUAL_PLACES = 1025
+"""Equally spaced places at which bumps are sought: some twenty to a standard deviation."""
+SMALLEST_PART = 1e-6
+"""They are also sought at a geometric sequence of |x|, down to this part of the largest |x| (of the width, with heavy tails)."""
+STEPS_TO_E = 87
+"""Places of that sequence to a factor of e: steps of a hundredth of |x|."""
+NEAREST_PART = 1e-16
+"""Around places at which an expression may have a bump, distances go down to this part of the largest |x|."""
+TURN_STEPS_TO_E = 4
+"""Places around each of these, to a factor of e of the distance: about 150 on each side."""
+MOST_TURNS = 32
+"""Most such places that are looked at."""
 MOST_HIDDEN = 64
 """More bumps than this are an oscillation, which rules of other steps show."""
-STEEP, SLIGHT = 1 / 10, 1e-3
-"""A bend is cut at where the slope moves within so much of the width, by so much over it."""
-SAME = 1e-6
-"""A bend this near to a cut, over the width, is the cut: the top of a narrow bump is both."""
-FAR_WIDER, SLIVER, APART = 8.0, 1e-2, 100.0
-"""A window so many times wider shares no equal steps with another; ends nearer than so much of a width are one.
-Where the line is cut anyway, nodes crowd at the cuts, and windows that span so many widths are far apart."""
-REFINED = 8.0
-"""Equal steps are made finer: windows that span the most nodes that there may be, over this, are far apart, too."""
-ROUNDED = 1e-7
-"""A move of the slope of log kappa, over a step, that begins to drown in rounding: there a bend is resolved."""
-SEEN = 1e-13
-"""A move of log kappa that is no rounding."""
+BEND_WIDTH, BEND_CHANGE = 1 / 10, 1e-3
+"""The line is cut at a bend where the slope of log kappa changes within BEND_WIDTH of a weight's width by more than BEND_CHANGE
+over that width."""
+SAME_PLACE = 1e-6
+"""A bend nearer to a cut than this part of the width is that cut: the top of a narrow bump is both."""
+NARROW_RATIO = 8.0
+"""A window narrower than another by this factor has pieces of its own."""
+SAME_END = 1e-2
+"""Ends of windows nearer than this part of a width are one."""
+APART_WIDTHS = 100.0
+"""Where the line is cut anyway, windows that together span more than so many widths of the narrowest have pieces of their own."""
+NODES_PER_WIDTH = 8.0
+"""With equal steps, which may be refined, windows need pieces of their own where they span the most nodes allowed over this."""
+UNRESOLVED = 1e-7
+"""Second differences of log kappa below this are near rounding: the bend is resolved."""
+ROUNDING = 1e-13
+"""Relative changes of log kappa up to this are rounding."""
 NEAR_ZERO = 1e-12
-"""A kernel this far below its size around is 0 there but for rounding."""
+"""A kernel this far below its size at neighbouring tokens is 0 within rounding."""
 
 
 def _is_zero(code: LaplaceCode, kernel: int, p: tuple[float, ...], x: float, length: float, support: Support) -> bool:
-    """Whether one of the kernel's factors vanishes at a place, beside its size at the tokens around."""
+    """Whether one of the kernel's factors vanishes at a place, compared with its size at tokens around."""
     around = np.array([x, *(x + length * step for step in (-0.03, -0.01, 0.01, 0.03))])
     around = around[(around > support[0]) & (around < support[1]) | (around == x)]
     return any(values[0] < np.max(values[1:]) + np.log(NEAR_ZERO) for values in code.slopes(kernel, around, p))

@@ -1,1 +1,1 @@
-"""Laplace integrals conditioned on the largest token: one form, one rule in floats and in balls."""
+"""Laplace integrals conditioned on the largest token: their form, and one rule in float64 and in balls."""

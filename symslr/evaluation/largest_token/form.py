@@ -1,8 +1,8 @@
-"""Laplace integrals conditioned on the largest token, read off their structure.
+"""Laplace integrals conditioned on the largest token x, recognised from their structure.
 
     Integral over u of sum of E_x[ f(x, u) prod_j C_j(u, x)^{n_j} ],   C_j = integral over y < x of f_j(y) e^{-u kappa(y)}
 
-Every C_j is a running integral over the same mesh that x itself lives on.
+Every C_j is a running integral over the mesh of x itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOG_U = LOGS[0]
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """C = exp(scale) mean, the running integral of exp(exponent) rest e^{-u kappa}."""
+    """A running integral C = exp(scale) mean of exp(exponent) rest e^{-u kappa}; ``log`` is the symbol of log mean."""
 
     mean: Symbol
     log: Symbol
@@ -37,9 +37,11 @@ class Running:
 
 @dataclass(frozen=True)
 class CumulativeForm:
-    """See the module's docstring; LOG_U is v = log u, x the largest token (and y in the running integrals).
+    """See the module's docstring. LOG_U is v = log u, and x the largest token (in running integrals, y).
 
-    Where one of the ``kinks``, functions of x, vanishes, something has a kink or a jump; where one of the ``zeros``, kappa may.
+    Attributes:
+        kinks: functions of x at whose zeros a weight or kappa has a kink or a jump.
+        zeros: functions of x at whose zeros kappa may vanish.
     """
 
     kappa: Expr
@@ -51,13 +53,13 @@ class CumulativeForm:
 
     @property
     def ends_by_itself(self) -> bool:
-        """Whether an offset exp(-u o) ends the integral over u, and not the tokens: within a step of order one in log u."""
+        """Whether an offset exp(-u o) ends the integral over u, within a width of order one in log u."""
         addends = (part for t in self.terms for part in Add.make_args(t.exponent))
         return any(part.has(exp_(LOG_U)) and not part.has(x) for part in addends)
 
 
 def cumulative_form(integral: Integral) -> CumulativeForm | None:
-    """The form of an integral, or None when its structure is another one."""
+    """The form of an integral; None where it has another structure."""
     if len(integral.limits) != 1 or integral.limits[0][1:] != (S.Zero, oo) or x in integral.free_symbols:
         return None
     u = integral.limits[0][0]

@@ -1,7 +1,8 @@
-"""Forms conditioned on the largest token in numbers: the trapezoid rule in v = log u, Gauss panels for the tokens.
+"""Forms conditioned on the largest token, in numbers: the trapezoid rule in v = log u, Gauss-Legendre panels for the tokens.
 
-What lies below a node is the sum of the panels before its own and, inside that, the integral of the polynomial through the
-panel's nodes: as many numbers for a running integral as for a whole one. Source: L. Greengard, SIAM J. Numer. Anal. 28 (1991).
+The integral up to a node is the sum over the panels before its own, and the integral of the interpolating polynomial in its own
+panel. A running integral thus takes as many values as one over all tokens. Source: L. Greengard, SIAM J. Numer. Anal. 28
+(1991).
 """
 
 from __future__ import annotations
@@ -32,29 +33,30 @@ from symslr.evaluation.quadrature.token_mesh import kinks_between, zeros_of
 from symslr.model.symbols import x as token
 
 FLOAT_NODES = 16
-"""Nodes of a panel in float64; with more digits their number grows with these."""
+"""Nodes of a panel in float64; for more digits their number grows with the digits."""
 MOST_TOKENS = 40_000
 """Nodes of all panels, as for other token meshes."""
-LARGEST = 2e7
-"""Numbers in one table, of which some are held at once: half a second."""
+MOST_ENTRIES = 2e7
+"""Entries of one table, of which a block is held at a time: half a second."""
 BLOCK = 2**18
-"""Numbers of one table that are made at once: a few MiB, which the processor's caches hold."""
-COARSE = 64
-"""Values of log u by which its window is found."""
-SHARP = 0.5
-"""Nats to which it is known where an offset ends an integral."""
-SHORT = 0.5
-"""Levels by which the first panels may be too many and are made fewer, to leave the digits that they have."""
-FINER = 1.5
-"""Ratio of the numbers of panels that have to agree."""
+"""Entries of a table that are computed at once: a few MiB, which fit the processor's caches."""
+SCAN_NODES = 64
+"""Values of log u in the scan for its window."""
+END_TOLERANCE = 0.5
+"""Nats to which the end of an integral is found that an offset ends."""
+SPARE_LEVELS = 0.5
+"""Where the first panels leave less than so many levels for a confirming mesh, fewer are used, with the digits that they have."""
+PANEL_RATIO = 1.5
+"""Ratio of two numbers of panels whose results must agree."""
 FIRST_STEP = {"numpy": 0.72, "balls": 0.54}
-"""Times pi^2/nats, the first step of log u: one round is enough for most kernels; balls claim no power of a change."""
-FEW = 24
+"""First step of log u, times nats/pi^2. One round is enough for most kernels; in balls no power of a change is claimed."""
+FEW_NODES = 24
 """Outer nodes at which the numbers of panels are compared."""
-NEAR = np.concatenate([[0.0], np.exp(-np.linspace(41.0, 0.0, 801))])
-"""Parts of a piece at which a kernel is looked at beside its ends: nearer than e^-41 lie no tokens that float64 tells from none."""
-RANGE = 500.0
-"""Largest |log kappa| beyond the law's own window: its square is still a float."""
+NEAR_ENDS = np.concatenate([[0.0], np.exp(-np.linspace(41.0, 0.0, 801))])
+"""Distances from the ends of a piece, relative to it, at which log kappa is examined. Nearer than e^-41 float64 tells no token
+from the end."""
+LARGEST_LOG_KAPPA = 500.0
+"""Largest |log kappa| outside of the law's own window, so that kappa^2 is a float64 number."""
 
 
 class Code:
@@ -62,9 +64,9 @@ class Code:
 
     Attributes:
         kappa, weights: of x; the weights are pairs (exponent, rest).
-        terms, sizes: of log u, x, the logs and scales of the running integrals: pairs (exponent, rest), and sums of |addends|.
-        powers, coefficients: of the running integrals in every term, and of the terms.
-        cuts: the kinks and zeros, as ``zeros_of`` gives them.
+        terms, sizes: of log u, x, the logs and scales of the running integrals: pairs (exponent, rest), and sums of |terms|.
+        powers, coefficients: powers of the running integrals in every term, and coefficients of the terms.
+        cuts: the kinks and zeros, as given by ``zeros_of``.
     """
 
     def __init__(self, form: CumulativeForm, parameters: tuple[Symbol, ...], arithmetic: Arithmetic) -> None:
@@ -84,7 +86,7 @@ class Code:
 
 
 def _in_range(exponent: Expr, rest: Expr) -> tuple[Expr, Expr]:
-    """(exponent, rest) of the same number, where u, kappa or a factor alone may leave the range of float64: through logarithms."""
+    """(exponent, rest) of the same number, with factors that may leave the range of float64 written by their logarithms."""
     logs = [(addend, sign_and_log(addend)) for addend in Add.make_args(exponent)]
     exponent = Add(*(sign * PlainExp(log) if leaves_float64(addend) else addend for addend, (sign, log) in logs))
     if not leaves_float64(rest):
@@ -122,7 +124,7 @@ class LargestTokenNode(SumsNode):
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """Nodes of panels, their weights, and half the length of every panel."""
+    """Gauss-Legendre panels: the nodes, their weights, and half the length of every panel."""
 
     nodes: Any
     weights: Any
@@ -134,7 +136,7 @@ class Panels:
 
 
 class TokenSums(Sums):
-    """The integral as the refinement loop takes it; a level more doubles the number of panels."""
+    """The integral for the refinement loop; one more level doubles the number of panels."""
 
     is_nested = False
 
@@ -151,19 +153,19 @@ class TokenSums(Sums):
         self.depth = nats + 12.0
         self.order = FLOAT_NODES if isinstance(arithmetic, Float64) else max(FLOAT_NODES, int(0.5 * nats))
         self.edges = self._tokens()
-        self.paces = [self._pace(*ends) for ends in pairwise(self.edges)]
-        self.pace = sum(float(moved[-1]) for _, moved in self.paces)
+        self.steepness_of = [self._steepness(*ends) for ends in pairwise(self.edges)]
+        self.steepness = sum(float(moved[-1]) for _, moved in self.steepness_of)
         self.axis = self._window()
-        self.level = log2(max(8.0, self.pace * nats / self.order / 4.0))
+        self.level = log2(max(8.0, self.steepness * nats / self.order / 4.0))
         if isinstance(arithmetic, Float64):  # with the digits that so many nodes have
-            self.finest = log2(MOST_TOKENS / FINER / self.order - 1.0)
-            if self.level < self.finest + SHORT:
+            self.finest = log2(MOST_TOKENS / PANEL_RATIO / self.order - 1.0)
+            if self.level < self.finest + SPARE_LEVELS:
                 self.level = min(self.level, self.finest)
         self.steps = [FIRST_STEP[arithmetic.name] * pi**2 / (2.0 + nats)]
 
     @property
     def few(self) -> Outer:
-        return self.outer(self.steps, FEW)
+        return self.outer(self.steps, FEW_NODES)
 
     def outer(self, steps: list[Any], count: int | None = None) -> Outer:
         v, density, step = self.axis.nodes(float(steps[0]), self.arithmetic)
@@ -179,14 +181,14 @@ class TokenSums(Sums):
     def inner(self, level: float) -> int:
         """The number of panels."""
         count = round(2.0**level)
-        if count * FINER * self.order > MOST_TOKENS:
+        if count * PANEL_RATIO * self.order > MOST_TOKENS:
             raise TooDear("the running integrals need too many nodes: the kernel is too steep")
         return count
 
     def table(self, outer: Outer, inner: int, rules: int = 1) -> TokenTable:
-        if isinstance(self.arithmetic, Float64) and len(outer.v[0]) * inner * FINER * self.order > LARGEST:
+        if isinstance(self.arithmetic, Float64) and len(outer.v[0]) * inner * PANEL_RATIO * self.order > MOST_ENTRIES:
             raise TooDear("the table of running integrals is too large: the kernel is too steep")
-        counts = [ceil(inner * FINER), inner] if rules > 1 else [ceil(inner * FINER)]
+        counts = [ceil(inner * PANEL_RATIO), inner] if rules > 1 else [ceil(inner * PANEL_RATIO)]
         panels = [self.panels(self.arithmetic, count, self.order) for count in counts]
         found = [self.integrand(self.arithmetic, outer.v[0], own, self.p) for own in panels]
         rows = [values for values, _ in found]
@@ -197,11 +199,11 @@ class TokenSums(Sums):
         return [table.rounding]
 
     def panels(self, arithmetic: Arithmetic, count: int, order: int) -> Panels:
-        """About so many panels, over each of which log kappa moves by as much between two cuts."""
+        """About ``count`` panels, over each of which log kappa changes by the same amount between two cuts."""
         t, weights, _ = _rule(order, 0 if arithmetic.name == "numpy" else ctx.prec)
         ends = [self.edges[0]]
-        for x, moved in self.paces:
-            own = max(1, ceil(count * float(moved[-1]) / self.pace - 1e-9))
+        for x, moved in self.steepness_of:
+            own = max(1, ceil(count * float(moved[-1]) / self.steepness - 1e-9))
             ends += np.interp(np.linspace(0.0, moved[-1], own + 1)[1:], moved, x).tolist()
         places = np.array([arithmetic.number(end) for end in ends])
         first, half = places[:-1, None], np.diff(places)[:, None] / 2
@@ -222,14 +224,14 @@ class TokenSums(Sums):
         return (within.reshape(len(values), panels.count, order) + before[:, :, None]).reshape(values.shape)
 
     def integrand(self, arithmetic: Arithmetic, v: Any, panels: Panels, p: tuple[Any, ...]) -> tuple[Any, Any]:
-        """Values on the outer mesh and, in floats, the relative rounding error where they are largest."""
+        """(values at the outer nodes; in float64, the relative rounding error where they are largest)."""
         parts = max(1, len(v) * len(panels.nodes) // BLOCK) if arithmetic.name == "numpy" else 1
         found = [self._rows(arithmetic, own, panels, p) for own in np.array_split(v, min(parts, len(v)))]
         values, tops, errors = zip(*found)
         return np.concatenate(values), errors[int(np.argmax(tops))]
 
     def _rows(self, arithmetic: Arithmetic, v: Any, panels: Panels, p: tuple[Any, ...]) -> tuple[Any, Any, Any]:
-        """Values at some nodes of the outer mesh and, in floats, the largest integrand and its relative rounding error."""
+        """(values at some outer nodes; in float64, the largest integrand and its relative rounding error)."""
         code, x = self.node.code(arithmetic), panels.nodes
         if arithmetic.name == "numpy":  # under a steep kernel u and 1/kappa leave the range of float64
             load = np.exp(v[:, None] + self._log_kappa(x)[None, :])
@@ -260,7 +262,7 @@ class TokenSums(Sums):
 
     @staticmethod
     def _tops(height: Any) -> Any:
-        """About the largest number of every row, as a column: what it is divided by need not be exact."""
+        """A column with about the largest number of every row, as a scale, which need not be exact."""
         if height.dtype != object:
             return np.max(height, axis=1, keepdims=True)
         middles = np.array([[float(h.mid()) for h in row] for row in height])
@@ -269,7 +271,7 @@ class TokenSums(Sums):
 
     @staticmethod
     def _log(arithmetic: Arithmetic, below: Any) -> Any:
-        """log C; where C is below the rounding, that of the rounding."""
+        """log C; where C is below rounding, the logarithm of the rounding."""
         if arithmetic.name == "numpy":
             return np.log(np.maximum(below, FLOAT.eps * 1e-3 * np.max(below, axis=1, keepdims=True)))
         floor = arb((1, -ctx.prec))
@@ -278,18 +280,24 @@ class TokenSums(Sums):
     def _log_kappa(self, x: Any) -> Any:
         return self.node.log_kappa(x, *self.floats)[1] + 0 * x
 
-    def _pace(self, low: float, high: float) -> tuple[Any, Any]:
-        """Tokens between two cuts, crowded at these, and how far log kappa has moved before each, or the token where it moves more.
+    def _steepness(self, low: float, high: float) -> tuple[Any, Any]:
+        """(tokens between two cuts, crowded near these; the accumulated change of log kappa, or of the token where that changes
+        more).
 
-        In log kappa the integrand varies over nats; beside a zero of kappa those are ever shorter in x.
+        The integrand varies over nats of log kappa, which near a zero of kappa are ever shorter in x.
         """
-        x = np.unique(low + (high - low) * np.concatenate([NEAR, np.linspace(0.0, 1.0, len(NEAR)), 1.0 - NEAR]))
+        x = np.unique(
+            low + (high - low) * np.concatenate([NEAR_ENDS, np.linspace(0.0, 1.0, len(NEAR_ENDS)), 1.0 - NEAR_ENDS])
+        )
         moves = np.abs(np.diff(self._log_kappa(x)))
         moves = np.maximum(np.where(np.isfinite(moves), moves, 0.0), np.diff(x))
         return x, np.concatenate([[0.0], np.cumsum(moves)])
 
     def _tokens(self) -> list[float]:
-        """Where the weights live, and the law itself: e^{-u kappa} leaves of a weight what lies between; with the kinks there."""
+        """The ends of the tokens' interval, which covers the windows of the weights and of the law, and the kinks inside.
+
+        e^{-u kappa} leaves of a weight what lies between the two windows.
+        """
         low, high = float(self.form.law.lower), float(self.form.law.upper)
         weights, floats = self.node.code(FLOAT).weights, self.floats
 
@@ -307,14 +315,14 @@ class TokenSums(Sums):
         x = np.linspace(min(w.low for w in windows), max(w.high for w in windows), 801)
         size = np.abs(self._log_kappa(x))
         # A weight may live where kappa is out of range, far beyond the law: e^{-u kappa} leaves nothing of it there.
-        kept = x[(size < RANGE) | ((windows[0].low <= x) & (x <= windows[0].high))]
+        kept = x[(size < LARGEST_LOG_KAPPA) | ((windows[0].low <= x) & (x <= windows[0].high))]
         low, high = float(kept[0]), float(kept[-1])
         cuts = kinks_between(self.node.code(FLOAT).cuts, floats, low, high)
         return [low, *(place for place in cuts if low < place < high), high]
 
     def _window(self) -> SinhMap:
-        """The part of v that matters."""
-        panels = self.panels(FLOAT, int(np.clip(self.pace / 8.0, 12, 200)), FLOAT_NODES)
+        """The axis of v over the window in which the integrand counts."""
+        panels = self.panels(FLOAT, int(np.clip(self.steepness / 8.0, 12, 200)), FLOAT_NODES)
         logs = self._log_kappa(panels.nodes)
         logs = logs[np.isfinite(logs)]
         guess = -float(np.max(logs)) - self.depth, -float(np.min(logs)) + 6.0
@@ -326,20 +334,20 @@ class TokenSums(Sums):
                 raise CannotEvaluate("the outer integrand vanishes in float64")
             return inside, float(nodes[0][np.argmax(values)])
 
-        (window,), peak = converged_windows(look, [guess], COARSE, [np.sort(-logs)])
+        (window,), peak = converged_windows(look, [guess], SCAN_NODES, [np.sort(-logs)])
         if not self.form.ends_by_itself:
             return SinhMap.over(window, [peak])
-        last, end = window[1] - 2.0 * (window[1] - window[0]) / COARSE, window[1]
-        while end - last > SHARP:
-            nodes = np.linspace(last, end, COARSE)
+        last, end = window[1] - 2.0 * (window[1] - window[0]) / SCAN_NODES, window[1]
+        while end - last > END_TOLERANCE:
+            nodes = np.linspace(last, end, SCAN_NODES)
             inside = np.flatnonzero(look([nodes])[0])
-            last, end = float(nodes[max(inside[-1] - 1, 0)]), float(nodes[min(inside[-1] + 1, COARSE - 1)])
+            last, end = float(nodes[max(inside[-1] - 1, 0)]), float(nodes[min(inside[-1] + 1, SCAN_NODES - 1)])
         return SinhMap.over((window[0], end), [end])
 
 
 @dataclass(frozen=True)
 class TokenTable:
-    """The integrand at outer nodes, with the tokens on panels; ``rounding`` is its relative rounding error in floats."""
+    """The integrand at outer nodes, integrated over the panels; ``rounding`` is its relative rounding error in float64."""
 
     values: Any
     rounding: Any
@@ -347,7 +355,7 @@ class TokenTable:
 
 @lru_cache(maxsize=32)
 def _rule(order: int, bits: int) -> tuple[Any, Any, Any]:
-    """Gauss nodes on (-1, 1), their weights, and the matrix of integrals from -1 to every node; floats where bits = 0."""
+    """(Gauss-Legendre nodes on (-1, 1), weights, matrix of the integrals from -1 to every node); in float64 for bits = 0."""
     if bits:
         pairs = [arb.legendre_p_root(order, order - 1 - k, weight=True) for k in range(order)]
         t, weights = array([root for root, _ in pairs]), array([weight for _, weight in pairs])

@@ -1,4 +1,4 @@
-"""The numbers that a plan is carried out in: float64 arrays, or object arrays of numbers of any precision."""
+"""The kinds of numbers a plan is evaluated in: float64 arrays, or object arrays of numbers of any precision."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Arithmetic(ABC):
     Attributes:
         name: the backend's name.
         eps: unit roundoff.
-        tiny: the size below which numbers lose digits and vanish.
-        decades: decimal digits that the arithmetic can resolve; meshes reach that far into the tails.
+        tiny: numbers below this lose digits and underflow.
+        decades: decimal digits that the arithmetic resolves; meshes reach that far into the tails.
         number: a float, an integer or a SymPy number to a scalar.
         integers: (start, stop) to start, ..., stop - 1 as an array.
     """
@@ -40,23 +40,23 @@ class Arithmetic(ABC):
     integers: Callable[[int, int], Any]
 
     def held(self, value: Any) -> Any:
-        """The scalar itself.
+        """The scalar itself, if the arithmetic can represent it.
 
         Raises:
-            CannotEvaluate: for one that is beyond what the arithmetic holds: 1 / inf would be an exact zero.
+            CannotEvaluate: for an infinite one in float64, as 1/inf would be an exact zero.
         """
         return value
 
     def middle(self, value: Any) -> Any:
-        """A scalar without its error, which ``number`` takes again."""
+        """The centre of a scalar that carries an error, as a number that ``number`` takes; in float64 the scalar."""
         return value
 
     def lost(self, value: Any) -> Any:
-        """What a number may have lost that is too small to keep its digits, or to be told from zero."""
+        """Bound of the absolute error of a number by underflow."""
         return self.tiny if abs(value) < self.tiny else 0
 
     def more_bits(self, bits: int) -> AbstractContextManager[Any]:
-        """While it lasts, results of operations are rounded to so many more bits; float64 has no more."""
+        """A context in which results are rounded to so many more bits; float64 has none."""
         return nullcontext()
 
     @abstractmethod
@@ -84,12 +84,12 @@ class Float64(Arithmetic):
         return value
 
     def masses(self, values: Any) -> list[float]:
-        """Sums of absolute values, for every entry of the first axis."""
+        """Sums of absolute values for every entry of the first axis."""
         found: list[float] = np.abs(values).reshape(len(values), -1).sum(axis=1).tolist()
         return found
 
     def pair(self, total: Any, error: Any, factor: Any) -> tuple[float, float]:
-        """(value, error) of a sum times a factor, which may underflow."""
+        """(value, error) of a sum and its error, both times a factor, which may underflow."""
         lost = self.lost(total * factor) if total != 0 else 0.0
         return float(total) * factor, float(error) * factor + lost
 
@@ -100,7 +100,7 @@ Made = TypeVar("Made")
 
 
 def once_per_kind(make: Callable[[Any], Made]) -> Callable[[Arithmetic], Made]:
-    """``make``, carried out once for every kind of number, whatever its precision."""
+    """``make`` as a cached function, called once for every kind of number, whatever its precision."""
     made: dict[str, Made] = {}
 
     def of(arithmetic: Arithmetic) -> Made:

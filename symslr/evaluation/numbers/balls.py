@@ -1,7 +1,7 @@
-"""Numbers with an error of their own: object arrays of Arb balls, at the precision of the current Arb context.
+"""Arb balls in object arrays, at the precision of the current Arb context, and mpmath numbers.
 
-A ball holds the number, so that no budget of roundings is kept by hand. What no proof covers is only how far a quadrature has
-converged, and functions that Arb lacks, which mpmath evaluates.
+A ball encloses its number, so that rounding errors need no account. Not proved are only the convergence of a quadrature, and
+functions that Arb lacks, which mpmath evaluates.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Balls(ObjectArrays):
         return cast(AbstractContextManager[Any], ctx.workprec(ctx.prec + bits))
 
     def masses(self, values: Any) -> list[Any]:
-        """Sums of absolute values of the centres, for every entry of the first axis, as mpmath numbers."""
+        """Sums of absolute values of the centres for every entry of the first axis, as mpmath numbers."""
         return [centre(sum((abs(ball.mid()) for ball in np.ravel(own)), arb(0))) for own in values]
 
     def pair(self, total: Any, error: Any, factor: Any) -> tuple[Any, Any]:
-        """(value, error) of a sum that may be off by an error, times a factor, as mpmath numbers."""
+        """(value, error) as mpmath numbers of a sum with an additional error, times a factor."""
         found = (total + arb(0, from_mpf(mpmath.mpf(error)).upper())) * factor
         return centre(found), radius(found)
 
@@ -64,7 +64,7 @@ class Balls(ObjectArrays):
 
 
 class Multiprecision(ObjectArrays):
-    """mpmath numbers, at the working precision that is set while a plan runs; functions are those of balls, at their centres."""
+    """mpmath numbers at the current working precision; functions are those of balls at the centres."""
 
     name = "mpmath"
     tiny = 0
@@ -102,7 +102,7 @@ class Multiprecision(ObjectArrays):
 
 
 GUARD = 16
-"""Bits by which elementary functions lose to roundings on the way: some hundred operations' worth."""
+"""Extra bits for elementary functions: about a hundred operations may be rounded on the way."""
 
 
 def nearest_ball(value: Any) -> Any:
@@ -129,13 +129,14 @@ def array(numbers: Sequence[Any]) -> Any:
 
 
 OCTAVES = 16
-"""Of u between two rows that are exponentials: the squares between them cost as many bits, an exponential twenty squares."""
+"""Octaves of u between two rows that are computed as exponentials. The squarings between them cost as many bits; an exponential
+costs about twenty squarings."""
 
 
 def exponentials(slopes: Sequence[Any], first: int, per_octave: int, count: int) -> list[list[Any]]:
-    """Rows e^{-us} for every slope s, one for each of u = 2^{i/per_octave}, i = first, ..., first + count - 1.
+    """Rows e^{-us} for every slope s, one for each u = 2^{i/per_octave}, i = first, ..., first + count - 1.
 
-    A row is the square of the one an octave before; every square doubles the relative error.
+    A row is the square of the row one octave before; every squaring doubles the relative error.
     """
     rows: list[list[Any]] = []
     with ctx.workprec(ctx.prec + OCTAVES + 8):
@@ -149,9 +150,9 @@ def exponentials(slopes: Sequence[Any], first: int, per_octave: int, count: int)
 
 
 def to_one_unit(balls: Any) -> Any:
-    """An array of balls rounded to 2^-precision, not relative to themselves.
+    """An array of balls rounded to the absolute error 2^-precision.
 
-    Arb multiplies matrices of these like ones of integers, in a twentieth of the time that exponentials of all sizes take.
+    Arb multiplies matrices of such balls like matrices of integers, in a twentieth of the time for exponentials of all sizes.
     """
     return (balls + arb(1)) - arb(1)
 
@@ -172,7 +173,7 @@ def centre(number: Any) -> Any:
 
 
 def radius(number: Any) -> Any:
-    """How far the number may lie from its centre."""
+    """The radius of a ball: how far the number may lie from its centre."""
     return centre(number.rad())
 
 
@@ -220,12 +221,12 @@ def _sign(y: Any) -> Any:
 
 
 def _lifted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of balls as one of any numbers."""
+    """A function of balls as a function of any numbers."""
     return lambda *numbers: function(*map(arb, numbers))
 
 
 def _by_mpmath(name: str) -> Callable[..., Any]:
-    """A function that Arb lacks, at the centres of its arguments; how it moves within them is told from their ends."""
+    """A function that Arb lacks, at the centres of its arguments; its change within the balls is estimated from their ends."""
     function = getattr(mpmath, name)
 
     def call(*arguments: Any) -> Any:

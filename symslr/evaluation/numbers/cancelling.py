@@ -1,7 +1,8 @@
-"""Sums that lose their digits in a tail, as sqrt(1 + e^x) - 1 does: in float64 where they keep them, in balls elsewhere.
+"""Sums that cancel in a tail, as sqrt(1 + e^x) - 1 does: in float64 where they keep digits, in Arb balls elsewhere.
 
-A sum is marked before it is compiled. Where its terms leave less than ``KEPT`` of their size it is evaluated again, one number at
-a time, at as many bits as it takes. Not where two of its variables are arrays: such sums vanish between their places by chance.
+A sum is marked before it is compiled. Where what is left is less than ``LEAST_LEFT`` of the size of its terms, it is evaluated
+again, one place at a time, with as many bits as needed. Not where two of its variables are arrays: such sums vanish at isolated
+places by chance.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from sympy.core.function import AppliedUndef
 from symslr.model.float64 import uncancelled
 from symslr.parallel.serial import one_at_a_time
 
-KEPT = 2.0**-10
-"""Of the size of the terms: what is left has lost three digits."""
+LEAST_LEFT = 2.0**-10
+"""Of the size of the terms: a sum below this has lost three digits."""
 BITS = (128, 256, 512, 1024, 2048, 4096)
-"""Worked with in turn; what 4096 do not tell from 0, below 1e-1200 of its terms, is 0."""
-MOST_FOUND = 2**17
-"""Places of a sum that are kept: rules look at the same ones, and at a sign and a logarithm there."""
-WHOLE = 80
-"""Bits that are right: a float64 is then rounded the same way, however many were worked with."""
+"""Precisions tried in turn; a sum that 4096 bits do not tell from 0, below 1e-1200 of its terms, is 0."""
+MOST_CACHED = 2**17
+"""Places of a sum that are cached: several rules look at the same ones, and at a sign and a logarithm there."""
+ENOUGH_BITS = 80
+"""Correct bits asked for, so that the result is rounded to float64 in the same way whatever the precision."""
 
 Uncancelled, SignUncancelled, LogUncancelled = map(Function, ("Uncancelled", "SignUncancelled", "LogUncancelled"))
-"""Functions of the number of a sum and of its symbols, which ``compile_float`` knows."""
+"""Functions of the index of a sum and of its symbols, which ``compile_float`` evaluates by ``functions``."""
 
 _SUMS: dict[int, Sum] = {}
 _NUMBERS = count()
@@ -36,7 +37,9 @@ _NUMBERS = count()
 
 @cache
 def may_cancel(expr: Expr) -> bool:
-    """Whether an expression is a sum, or the logarithm of one, whose terms may cancel far out; powers do at points alone."""
+    """Whether an expression is a sum, or the logarithm of one, whose terms may cancel in a tail; those of a polynomial do so at
+    isolated places only.
+    """
     total = expr.args[0] if isinstance(expr, log) else expr
     if not isinstance(total, Add) or total.has(AppliedUndef):
         return False
@@ -52,7 +55,7 @@ def may_cancel(expr: Expr) -> bool:
 
 
 def marked(expr: Expr) -> Expr:
-    """``expr`` with its sums that may cancel as functions; what stands in those is marked when they are compiled."""
+    """``expr`` with sums that may cancel replaced by ``Uncancelled``; sums inside these are marked when they are compiled."""
     if not expr.args:
         return expr
     if may_cancel(expr):
@@ -63,14 +66,14 @@ def marked(expr: Expr) -> Expr:
 
 @cache
 def arguments(expr: Expr) -> tuple[Expr, ...]:
-    """The number of a sum among those that are kept, and its symbols."""
+    """(index of a sum in the table of sums, its symbols)."""
     number, total = next(_NUMBERS), Sum(expr)
     _SUMS[number] = total
     return Integer(number), *total.symbols
 
 
 def functions() -> dict[str, Any]:
-    """What the marks stand for, by name."""
+    """The functions for the three marks, by name."""
     return {
         "Uncancelled": lambda number, *at: _SUMS[number].value(*at),
         "SignUncancelled": lambda number, *at: _SUMS[number].sign_and_log(*at)[0],
@@ -79,7 +82,7 @@ def functions() -> dict[str, Any]:
 
 
 class Sum:
-    """A sum, or the logarithm of one, on arrays of its symbols."""
+    """A sum, or the logarithm of one, as a function of arrays of its symbols."""
 
     def __init__(self, expr: Expr) -> None:
         self.expr, self.symbols = expr, tuple(sorted(expr.free_symbols, key=str))
@@ -109,9 +112,9 @@ class Sum:
             terms = self._terms(*at)
             found = sum(terms) + np.zeros(at[0].shape)
             size = sum(map(np.abs, terms)) if isinstance(self.expr, Add) else 1.0
-            lost = ~(np.abs(found) >= KEPT * size)
+            lost = ~(np.abs(found) >= LEAST_LEFT * size)
         if is_curve and lost.any():
-            self._put_again([found], lost, at, lambda number: (float(number),))
+            self._recompute([found], lost, at, lambda number: (float(number),))
         return found.reshape(shape)[()]
 
     def sign_and_log(self, *at: Any) -> tuple[Any, Any]:
@@ -122,18 +125,21 @@ class Sum:
             top = np.max(np.stack([np.broadcast_to(own, at[0].shape) for own in parts[1::2]]), axis=0)
             total = sum(sign * np.exp(own - top) for sign, own in zip(parts[::2], parts[1::2]))
             sign, found = np.sign(total), top + np.log(np.abs(total))
-            lost = ~(np.abs(total) >= KEPT)
+            lost = ~(np.abs(total) >= LEAST_LEFT)
         if is_curve and lost.any():
-            self._put_again([sign, found], lost, at, _sign_and_log)
+            self._recompute([sign, found], lost, at, _sign_and_log)
         return sign.reshape(shape)[()], found.reshape(shape)[()]
 
     @one_at_a_time
-    def _put_again(self, arrays: list[Any], lost: Any, at: Any, told: Callable[[Any], tuple[float, ...]]) -> None:
-        """Put what is told of the sum's ball, a number for each of the arrays, where it was lost and balls know it.
+    def _recompute(self, arrays: list[Any], lost: Any, at: Any, parts_of: Callable[[Any], tuple[float, ...]]) -> None:
+        """Replaces entries of ``arrays`` where digits were lost by values computed in balls, where these succeed.
 
-        Each ball is right to all digits of a float64. One symbol varies at most, so its numbers tell the places apart.
+        Each ball is correct to all digits of float64. At most one symbol varies, so its values identify the places.
+
+        Args:
+            parts_of: from the ball of the sum to one number for each of the arrays.
         """
-        if len(self._found) > MOST_FOUND:
+        if len(self._found) > MOST_CACHED:
             self._found.clear()
         columns = [own[lost] for own in at]
         varies = next((own for own in columns if own[0] != own[-1] or np.any(own != own[0])), columns[0])
@@ -143,14 +149,14 @@ class Sum:
             if place not in self._found:
                 self._found[place] = self._in_balls(place)
             number = self._found[place]
-            numbers.append((np.nan,) * len(arrays) if number is None else told(number))
+            numbers.append((np.nan,) * len(arrays) if number is None else parts_of(number))
         again = np.array(numbers)[which]
         known = ~np.isnan(again[:, 0])
         for array, new in zip(arrays, again.T):
             array[lost] = np.where(known, new, array[lost])
 
     def _in_balls(self, numbers: tuple[float, ...]) -> Any:
-        """The sum at one place, or None where balls do not know it; begun a step below where the last one was found."""
+        """The ball of the sum at one place, None where it has no value; starts one precision below that which sufficed last."""
         from flint import arb, ctx
 
         from symslr.evaluation.numbers.balls import Balls
@@ -159,9 +165,9 @@ class Sum:
         for level, bits in enumerate(BITS[self._level :], self._level):
             with ctx.workprec(bits):
                 (found,) = Balls(bits).function(self.symbols, [self.expr])(*at)
-                if found.is_finite() and found.rel_accuracy_bits() >= WHOLE:
+                if found.is_finite() and found.rel_accuracy_bits() >= ENOUGH_BITS:
                     self._level = max(level - 1, 0)
-                    with ctx.workprec(2 * WHOLE):
+                    with ctx.workprec(2 * ENOUGH_BITS):
                         return +found
         self._level = len(BITS) - 1
         return arb(0) if found.is_finite() and found.contains(0) else None

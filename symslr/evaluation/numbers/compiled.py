@@ -1,7 +1,6 @@
-"""SymPy expressions as functions of arrays in float64, by NumPy and SciPy.
+"""SymPy expressions as functions of float64 arrays, by NumPy and SciPy.
 
-Two habits keep the digits: log(1 + exp(y)) is evaluated without overflow, and exact numbers stay exact until the last
-moment.
+To keep digits, log(1 + exp(y)) is evaluated without overflow, and exact numbers stay exact until they are used.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from symslr.model.float64 import in_float64
 _LINE = np.linspace(-4.0, 4.2, 165)
 """Steps of 1/20 of s: beyond the ends x is below 1e-25, and above 65, where e^-x is below 1e-28."""
 TAIL = np.exp(_LINE - np.exp(-_LINE))
-"""Nodes on (0, oo) for functions that die at least exponentially: x = e^{s - e^{-s}}."""
+"""Nodes x = e^{s - e^{-s}} on (0, oo) for functions that fall at least exponentially."""
 TAIL_WEIGHTS = TAIL * (1.0 + np.exp(-_LINE)) * (_LINE[1] - _LINE[0])
 """dx at the nodes."""
 
@@ -39,7 +38,9 @@ class log1pexp(Function):
 
 
 def stable(expr: Expr) -> Expr:
-    """``expr`` with log(c + r), c >= 1, r > 0 of exponentials, as log(c) + log1pexp(log(r/c)): log(1 + r) loses no digit."""
+    """``expr`` with log(c + r), c >= 1, r > 0 of exponentials, written as log(c) + log1pexp(log(r/c)), so that log(1 + r) keeps
+    its digits.
+    """
     found = {}
     for node in expr.atoms(log_):
         least, rest = node.args[0].as_coeff_Add()
@@ -50,7 +51,7 @@ def stable(expr: Expr) -> Expr:
 
 
 def _float_skew_normal(h: Any, a: Any) -> Any:
-    """F(h, a) for arrays: below the median by a double exponential rule on the tail, where Phi - 2 T loses its digits."""
+    """F(h, a) for arrays; below the median by a double exponential rule on the tail, where Phi - 2 T cancels."""
     h, a = np.broadcast_arrays(np.asarray(h, dtype=float), np.asarray(a, dtype=float))
     found = np.array(scipy.special.ndtr(h) - 2 * scipy.special.owens_t(h, a))
     is_low = h < 0
@@ -61,18 +62,18 @@ def _float_skew_normal(h: Any, a: Any) -> Any:
     return found[()]
 
 
-FAR_BELOW = -40.0
-"""Below this log(1 + e^y) is e^y to rounding."""
+SMALL_SOFTPLUS = -40.0
+"""Below this y, log(1 + e^y) is e^y within rounding."""
 
 
 def _softplus(y: Any) -> Any:
-    """log(1 + e^y), by two functions that take a quarter of the time of NumPy's one."""
+    """log(1 + e^y), by two NumPy functions that take a quarter of the time of its single one."""
     return np.maximum(y, 0.0) + np.log1p(np.exp(-np.abs(y)))
 
 
 def _log_softplus(y: Any) -> Any:
     """log log(1 + e^y)."""
-    return np.where(y < FAR_BELOW, y, np.log(_softplus(np.maximum(y, FAR_BELOW))))
+    return np.where(y < SMALL_SOFTPLUS, y, np.log(_softplus(np.maximum(y, SMALL_SOFTPLUS))))
 
 
 def _log_sinh(y: Any) -> Any:
@@ -82,13 +83,13 @@ def _log_sinh(y: Any) -> Any:
 
 
 def _highest(*logs: Any) -> Any:
-    """The largest of them, 0 where that is infinite."""
+    """The largest of the logarithms; 0 where that is infinite."""
     top = reduce(np.maximum, logs)
     return np.where(np.isfinite(top), top, 0.0)
 
 
 NEWTON_STEPS = 5
-"""From the start below three steps give four digits and five all of them, for any argument."""
+"""From the start below, three steps give four digits and five give all, for any argument."""
 
 
 def wright_omega(z: Any) -> Any:
@@ -105,7 +106,7 @@ def wright_omega(z: Any) -> Any:
 
 
 def _special(name: str) -> Callable[..., Any]:
-    """SciPy's function of that name, looked up in the call: what has no such function does not load scipy.special."""
+    """SciPy's function of that name, looked up when it is called, so that scipy.special is loaded only where it is needed."""
 
     def called(*arguments: Any) -> Any:
         return getattr(scipy.special, name)(*arguments)
@@ -137,10 +138,10 @@ def _namespace() -> dict[str, Any]:
 def compile_float(
     symbols: Sequence[Symbol], exprs: Sequence[Expr], *, keeps_digits: bool = True
 ) -> Callable[..., list[Any]]:
-    """Float64 functions of arrays, all sharing their common subexpressions; kept, as tasks have parts in common.
+    """Functions of float64 arrays that share their common subexpressions; cached, as tasks have parts in common.
 
     Args:
-        keeps_digits: whether sums that cancel are evaluated again; not those of which a root is sought.
+        keeps_digits: whether sums that cancel are evaluated again in balls; not needed where only a root is sought.
     """
     return _compiled(tuple(symbols), tuple(exprs), keeps_digits)
 
@@ -162,7 +163,7 @@ def _compiled(symbols: tuple[Symbol, ...], exprs: tuple[Expr, ...], keeps_digits
 
 
 def _by_names(printer: _Printer, exprs: list[Expr]) -> Callable[..., list[Any]]:
-    """A function of what is printed, which imports that alone; ``lambdify`` takes twice as long."""
+    """A function made from the printed code, with the imports it needs; ``lambdify`` takes twice as long."""
     shared, results = _repeated(exprs)
     lines = [f"{printer.written(letter)} = {printer.written(expr)}" for letter, expr in shared]
     lines.append(f"return [{', '.join(map(printer.written, results))}]")
@@ -197,5 +198,5 @@ class _Printer(SciPyPrinter):
 
 
 def _repeated(exprs: list[Expr]) -> tuple[list[tuple[Symbol, Expr]], list[Expr]]:
-    """What stands there more than once, and the expressions with letters for it; sums and products are not taken apart."""
+    """Common subexpressions with symbols for them, and the expressions in these symbols; sums and products are not taken apart."""
     return tree_cse(exprs, numbered_symbols("shared", cls=Symbol), order="none")

@@ -17,8 +17,8 @@ from symslr.evaluation.errors import CannotEvaluate
 def owens_t(h: Any, a: Any) -> Any:
     """Owen's T(h, a) = (1/2 pi) int_0^a e^{-h^2 (1 + x^2)/2} / (1 + x^2) dx.
 
-    With x = a y the path is [0, 1] and a factor e^{-h^2/2} comes out, which keeps relative accuracy at large h.
-    ``acb.integral`` encloses the rest: the integrand is meromorphic, so that no analyticity check has to be forwarded.
+    With x = a y the path is [0, 1], and a factor e^{-h^2/2} is taken out, which keeps relative accuracy at large h.
+    ``acb.integral`` encloses the rest; the integrand is meromorphic, so that its flag for analyticity may be ignored.
     """
     h, a = arb(h), arb(a)
     square = (a * a) * (h * h) / 2
@@ -35,10 +35,10 @@ def normal_cdf(y: Any) -> Any:
 
 
 def skew_normal(h: Any, a: Any) -> Any:
-    """F(h, a) = 2 int_{-oo}^h phi Phi(a .) = Phi(h) - 2 T(h, a), which loses all digits where a or -h is large.
+    """F(h, a) = 2 int_{-oo}^h phi Phi(a .) = Phi(h) - 2 T(h, a), a difference that cancels where a or -h is large.
 
-    Below the median Phi(h) = 2 T(h, oo): then F is int_a^oo e^{-h^2 (1 + x^2)/2} / (1 + x^2) dx / pi, of which what lies beyond X
-    is at most the integrand there over h^2 X.
+    Below the median Phi(h) = 2 T(h, oo), so F is int_a^oo e^{-h^2 (1 + x^2)/2} / (1 + x^2) dx / pi. Its tail beyond X is at
+    most the integrand at X over h^2 X.
     """
     h, a = arb(h), arb(a)
     if not h < 0 or not a >= 0 or (h > -1 and a < 1):
@@ -86,7 +86,7 @@ FUNCTIONS: dict[str, ArbFunction] = {
 
 
 class Between(Dummy):
-    """A real number of which an enclosing ball is known; the same number wherever it stands in an expression."""
+    """A real number with a known enclosing ball; the same number wherever it occurs in an expression."""
 
     enclosure: Any
 
@@ -147,7 +147,7 @@ def whole_power(base: Any, n: int) -> Any:
 
 
 def by_squaring(base: Any, n: int, one: Any = None) -> Any:
-    """base^n for n >= 0, of anything that multiplies; ``one`` where n may be 0."""
+    """base^n for n >= 0 by repeated squaring, for anything that multiplies; ``one`` is returned for n = 0."""
     result, square = None, base
     while n:
         if n % 2:

@@ -1,6 +1,7 @@
-"""Products of exponentials are merged before any number is made: expr = exp(E) R, with every exponential in E.
+"""Products of exponentials merged into one before any number is computed: expr = exp(E) R, with every exponential in E.
 
-At nu = 400 a density is exp(-200) where the tilt beside it is exp(+400): apart they overflow, together they are tame.
+At nu = 400 a density is exp(-200) where its tilt is exp(+400): separately such factors overflow or underflow, their product
+does not.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def slope(exponent: Expr, u: Symbol) -> Expr | None:
 
 
 def grows_by_powers(expr: Expr, x: Symbol) -> bool:
-    """Whether a function of x has no exponential but in logarithms, such as log(2 + e^x), that nothing is divided by."""
+    """Whether a function of x has exponentials only inside logarithms, as log(2 + e^x), by which nothing is divided."""
     if not expr.has(exp_):
         return True
     if any(node.has(log) and not node.exp.is_nonnegative for node in expr.atoms(Pow)):
@@ -112,5 +113,5 @@ def exponential(kappa: Expr, x: Symbol) -> Exponential | None:
 
 
 def magnitude(expr: Expr) -> Expr:
-    """A bound for the rounding error of a sum, in units of the roundoff: the sum of |terms|."""
+    """The sum of |terms| of a sum: a bound of its rounding error in units of the roundoff."""
     return Add(*map(Abs, Add.make_args(expr)))

@@ -18,29 +18,29 @@ from symslr.model.float64 import uncancelled
 SignedLog = Callable[..., list[Any]]
 """(sign, log of the absolute value) as arrays."""
 
-FAR_REACHING = (exp_, E, erfc, NormalCdf, log1pexp, cosh, sinh, sech, csch, gamma)
-"""What leaves the range of float64 at a modest argument."""
-STEEP = 8
-"""Powers beyond this leave it at arguments that float64 has no difficulty with: x^-200 is 0 from x = 42 on."""
+LEAVING_FLOAT64 = (exp_, E, erfc, NormalCdf, log1pexp, cosh, sinh, sech, csch, gamma)
+"""Functions that leave the range of float64 at a modest argument."""
+LARGEST_POWER = 8
+"""Larger powers leave the range of float64 at modest arguments too: x^-200 is 0 from x = 42 on."""
 
 PlainExp, SignOf, LogAbs, LogNormalCdf, LogSoftplus, LogSinh, LogGamma, SignGamma, Highest = map(
     Function,
     ("PlainExp", "SignOf", "LogAbs", "LogNormalCdf", "LogSoftplus", "LogSinh", "LogGamma", "SignGamma", "Highest"),
 )
-"""Functions that SymPy leaves as they are; ``compile_float`` knows what they stand for."""
+"""Functions that SymPy does not simplify; ``compile_float`` evaluates them."""
 
 
 def leaves_float64(expr: Expr) -> bool:
-    """Whether some part of an expression overflows or vanishes in float64 at a modest argument."""
-    return expr.has(*FAR_REACHING) or any(_is_steep(power) for power in expr.atoms(Pow))
+    """Whether some part of an expression overflows or underflows in float64 at a modest argument."""
+    return expr.has(*LEAVING_FLOAT64) or any(_is_large_power(power) for power in expr.atoms(Pow))
 
 
-def _is_steep(power: Pow) -> bool:
-    return bool(power.exp.is_number and abs(power.exp) > STEEP and not power.base.is_number)
+def _is_large_power(power: Pow) -> bool:
+    return bool(power.exp.is_number and abs(power.exp) > LARGEST_POWER and not power.base.is_number)
 
 
 def kept_from_cancelling(expr: Expr) -> Expr:
-    """``expr`` without sums that cancel in a tail."""
+    """``expr`` with sums that cancel in a tail written in another form."""
     return uncancelled(expr, lambda y: 2 * NormalCdf(sqrt(2) * y))
 
 
@@ -79,7 +79,7 @@ def _signed(expr: Expr) -> tuple[Expr, Expr]:
     if isinstance(expr, NormalCdf):
         return S.One, LogNormalCdf(*expr.args)
     if isinstance(expr, log1pexp):
-        far = {node: _signed(node.args[0])[1] for node in expr.args[0].atoms(log_) if node.has(*FAR_REACHING)}
+        far = {node: _signed(node.args[0])[1] for node in expr.args[0].atoms(log_) if node.has(*LEAVING_FLOAT64)}
         return S.One, LogSoftplus(expr.args[0].xreplace(far))
     if isinstance(expr, erfc):
         return _signed(2 * NormalCdf(-sqrt(2) * expr.args[0]))

@@ -1,7 +1,7 @@
-"""Formulas of a few numbers with a running error: every operation returns (value, error), rounding included.
+"""Formulas of a few numbers with running error bounds: every operation returns (value, error) with its rounding included.
 
-Used where finished integrals are put together. Errors add to first order; where a factor is exactly zero the others are
-not evaluated, so that (L - 1) E[...] is 0 at L = 1.
+Used where integrals are combined. Errors add to first order. Where a factor is exactly zero the others are not evaluated, so
+that (L - 1) E[...] is 0 at L = 1.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class Lazy(dict[Symbol, Pair]):
 
 
 CANCELLED = 1e-10
-"""Relative error of a float64 value from which on more digits are worked with: the ten that are given where none are asked for."""
+"""Relative error of a float64 value above which more bits are used: the ten digits given where none are asked for."""
 MORE_BITS = (192, 384, 768, 1536)
-"""So many are worked with then, in turn while they help: a difference of terms near 1 keeps ten digits down to 1e-47, 1e-105,
-1e-221 and 1e-452, and float64 ends at 1e-308."""
+"""Precisions tried in turn while they help: a difference of terms near 1 keeps ten digits down to 1e-47, 1e-105, 1e-221 and
+1e-452; float64 ends at 1e-308."""
 
 
 def in_numbers(formula: Formula, arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
-    """(value, error) of a formula of finished numbers; in float64 with more digits on the way where its terms cancel.
+    """(value, error) of a formula of known numbers; in float64 with more bits inside where its terms cancel.
 
     For E[sigma^2] - E[sigma]^2 of 1 + erf(a x + c) at nu = 180 float64 leaves four digits, 3e-15 of 3e-11; at nu = 1000 the
-    least is 3e-56.
+    least value is 3e-56.
     """
     value, error = formula(arithmetic, scope)
     if arithmetic != FLOAT or not error > CANCELLED * abs(value):
@@ -65,11 +65,11 @@ def in_numbers(formula: Formula, arithmetic: Arithmetic, scope: Mapping[Symbol, 
 
 
 SPECIAL = NormalCdf, OwensT, SkewNormal
-"""What takes longer than the rest of a formula, and SymPy cannot turn into numbers."""
+"""Functions that take longer than the rest of a formula and that SymPy cannot turn into numbers."""
 
 
 def compiled_formula(expr: Expr) -> Formula:
-    """``expr`` as a function of an arithmetic and of (value, error) for every symbol; a special function is taken once."""
+    """``expr`` as a function of (arithmetic, {symbol: (value, error)}); each special function is evaluated once."""
     letters = {part: Dummy(f"special_{n}", real=True) for n, part in enumerate(expr.atoms(*SPECIAL))}
     if not letters:
         return _compiled(expr)
@@ -102,7 +102,7 @@ def _compiled(expr: Expr) -> Formula:
 
 
 def _with_one_exponential(factors: Sequence[Expr]) -> list[Expr]:
-    """The factors with all exponentials as one: e^800 e^(-801) is a number of float64, and e^800 is not."""
+    """The factors with all exponentials merged into one: e^800 e^(-801) is a float64 number, and e^800 is not."""
     exponents = [factor.exp for factor in factors if isinstance(factor, exp)]
     if len(exponents) < 2:
         return list(factors)

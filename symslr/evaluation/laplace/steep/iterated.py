@@ -1,4 +1,6 @@
-"""A form in one or two Laplace variables as a form in the others at every y, t = e^(-rate y) multiplying an exponential of x."""
+"""A form in one or two Laplace variables as a form in the others for every y, where t = e^(-rate y) multiplies an exponential
+of x.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,12 @@ VANISHES = "the outer integrand vanishes in float64"
 
 
 def smooth_axes(form: LaplaceForm) -> list[int]:
-    """The variables that multiply one exponential of x; none where the moments are not all over the same tokens."""
+    """The variables that multiply one exponential of x; none where the moments are over different kernels."""
     return [n for n, is_one in enumerate(form.are_exponential) if is_one and len(form.kernels) == 1]
 
 
 class Iterated:
-    """A form in one or two variables as a form in the others at every y.
+    """A form in one or two variables as a form in the others, one of them being replaced by the parameter y.
 
     Attributes:
         code: of the form in the others; its last parameter is y.
@@ -74,20 +76,22 @@ class Iterated:
         self._others = FLOAT.compile(code.parameters, powers)
 
     def rate(self, p: tuple[float, ...]) -> float:
-        """|rate| of the exponential of x that the variable multiplies which is integrated last."""
+        """|rate| of the exponential of x that multiplies the variable integrated last."""
         return abs(self.signed_rate(p))
 
     def signed_rate(self, p: tuple[float, ...]) -> float:
-        """Its rate."""
+        """That rate with its sign."""
         return float(self._rates(*p)[0])
 
     def bend(self, p: tuple[float, ...]) -> tuple[float, float]:
-        """(y, rate) where the steepest kernel with an offset is as large as that, within 1/rate; y infinite where there is none."""
+        """(y, rate): where the steepest kernel that has an offset equals it, within 1/rate; y is infinite where none has."""
         rates, places = np.reshape(self._offsets(*p), (-1, 2)).astype(float).T
         return max(zip(np.abs(rates).tolist(), places.tolist()), default=(1.0, np.inf))[::-1]
 
     def guess(self, family: Family) -> tuple[float, float]:
-        """Where y lives, as the largest token: a moment at y has the tokens before it, and the sum of kernels that of y alone."""
+        """A first interval of y, found as for the largest token: a moment at y counts the tokens before y, and the sum of
+        kernels is that at y.
+        """
         p, powers, others = family.p, self.code.constants((*family.p, 0.0)).powers, np.array(self._others(*family.p))
         offsets = np.log(np.delete(self.whole.offsets(p), self.axis))[:, None]
 

@@ -1,10 +1,9 @@
 """Laplace forms under token laws with a power tail and a kernel that grows exponentially, in float64.
 
-Here the outer integrand itself has a power tail in v = log u: exp(-u kappa) cuts the tokens where kappa = 1/u, and for kappa =
-exp(a x) that place moves as -v/a into the tail of the law. Both variables therefore run on meshes with algebraic reach,
-v = v_0 + width sinh t, and every v has a token mesh of its own with one centre at its cut. Tokens on a half line, and those
-between places where the kernel turns or has a kink, are unfolded to a whole one first, s: what is said of centres, cuts and
-windows is said of s.
+Here the outer integrand itself has a power tail in v = log u: exp(-u kappa) cuts off the tokens where kappa = 1/u, and for
+kappa = exp(a x) that place moves as -v/a into the tail of the law. Both variables therefore have meshes of algebraic reach, v =
+v_0 + width sinh t, and every v has a token mesh of its own with a centre at its cutoff. Tokens on a half line, and between
+places where the kernel turns or has a kink, are first mapped to a whole line of s; centres, cutoffs and windows are those of s.
 """
 
 from __future__ import annotations
@@ -29,84 +28,90 @@ from symslr.evaluation.quadrature.scan import Window, scan
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign, kinks_between
 from symslr.evaluation.quadrature.unfolded import Unfolded
 
-FAR, FURTHER = 1e6, 1e12
-"""Tokens between which tails are told apart."""
+FAR, FARTHER = 1e6, 1e12
+"""The power of a tail is measured between |x| = FAR and FARTHER."""
 STEEPEST_POWER = 60.0
-"""A density that falls faster than with this power is no power tail."""
-SEEN = 0.01
-"""Rounding of a logarithm up to which it is still told from others."""
-EXPONENTIAL = 1e3
-"""log kappa moves by less between the two far tokens where kappa is algebraic."""
+"""A density that falls by more than this power has no power tail."""
+LARGEST_ROUNDING = 0.01
+"""Largest rounding error of a logarithm at which it can still be compared with others."""
+ALGEBRAIC_MOVE = 1e3
+"""Between FAR and FARTHER log kappa changes by less than this where kappa is algebraic."""
 FIRST_STEP = 0.22
-"""Of t, and of the token meshes, to begin with."""
-FURTHEST = 0.1 / FLOAT.eps
-"""Largest |log u|: beyond, sums of it and of log kappa are rounded by more than a tenth; a tail 1/v^2 leaves 1e-15 there."""
-LOOKS = 200
-"""Values of v at which its window is looked for."""
+"""First step of t, and of the token meshes."""
+LARGEST_V = 0.1 / FLOAT.eps
+"""Largest |log u|: beyond, its sums with log kappa are rounded by more than 0.1; a tail 1/v^2 leaves 1e-15 there."""
+SCAN_NODES = 200
+"""Values of v in the scan for its window."""
 MOST_BENDS = 4
-"""Of log kappa, around which nodes lie a few tenths apart."""
+"""Bends of log kappa around which nodes of v lie a few tenths apart."""
 BLOCK = 200_000
-"""Numbers in one array: what stays in the cache."""
+"""Numbers in one array, so that it stays in the processor's cache."""
 MOST_NODES = 40_000_000
-"""Of all token meshes of one table: some seconds."""
-HIGHEST = 50.0
-PLACES = np.sinh(np.linspace(-HIGHEST, HIGHEST, 4001))
-"""Tokens to which log kappa is seen, on both sides."""
-ROUNDED, MOST_TURNS = 1e-13, 4
-"""A move of log kappa that may be rounding; and how often a kernel may turn."""
-SLOWEST = 0.2
-"""A power by which less and less of a law is left beside an end, at the smallest: of d^(1/10), at 1e-40 there is 1e-4."""
-WITHIN = 101
+"""Nodes of all token meshes of one table: some seconds."""
+LARGEST_ARSINH = 50.0
+PLACES = np.sinh(np.linspace(-LARGEST_ARSINH, LARGEST_ARSINH, 4001))
+"""Tokens, on both sides, at which the shape of log kappa is examined."""
+ROUNDING, MOST_TURNS = 1e-13, 4
+"""ROUNDING: relative changes of log kappa up to this may be rounding. MOST_TURNS: extrema that a kernel may have between its
+kinks."""
+LEAST_POWER = 0.2
+"""Least power of the distance from an end with which the mass of a law may vanish there: for d^(1/10), 1e-4 of it lies within
+1e-40."""
+PLACES_IN_WINDOW = 101
 """Tokens of a law's window at which rounding is measured."""
 BISECTIONS = 64
-"""Of arcsinh(x) within +-60: to the last bit of a float64 number."""
+"""Of arcsinh(x) in +-60: to the last bit of float64."""
 
 
 def has_power_tail(family: Family) -> bool:
-    """Whether some token law has a power tail on a side where log kappa is no longer a logarithm itself."""
+    """Whether some token law has a power tail on a side where kappa is not algebraic."""
     if all(family.are_gaussian):
         return False
     for k in range(len(family.form.kernels)):
         ends = np.isinf(np.array(family.constants.ends[k], float))
         slopes, rows = _far_out(family, k)
         moves = np.abs(slopes[:, [0, 3]] - slopes[:, [1, 2]])
-        exponential = ends & np.any(~(moves < EXPONENTIAL), axis=0)
+        exponential = ends & np.any(~(moves < ALGEBRAIC_MOVE), axis=0)
         if not exponential.any():
             continue
         q = _powers(rows, slopes[0])[:, None]
         sizes = np.abs(slopes[0][np.repeat(ends, 2)])
-        seen = float(np.max(sizes, where=~np.isnan(sizes), initial=0.0)) * FLOAT.eps < SEEN
+        seen = float(np.max(sizes, where=~np.isnan(sizes), initial=0.0)) * FLOAT.eps < LARGEST_ROUNDING
         rows = np.where(q == 0, rows, rows - q * slopes[0])
-        fall = np.array([rows[:, 1] - rows[:, 0], rows[:, 2] - rows[:, 3]]).T / np.log(FURTHER / FAR)
+        fall = np.array([rows[:, 1] - rows[:, 0], rows[:, 2] - rows[:, 3]]).T / np.log(FARTHER / FAR)
         if np.any(((q == 0) | seen) & exponential & (fall > 1.0) & (fall < STEEPEST_POWER)):
             return True
     return False
 
 
 def _far_out(family: Family, k: int) -> tuple[Any, Any]:
-    """log kappa, ... and the logs of the moments' weights at far tokens, two on either side, or at an end."""
+    """(log kappa, ...; logs of the moments' weights) at far tokens, two on either side; at an end where that is nearer."""
     low, high = family.constants.ends[k].tolist()
-    far = np.clip(np.array([-FURTHER, -FAR, FAR, FURTHER]), float(low), float(high))
+    far = np.clip(np.array([-FARTHER, -FAR, FAR, FARTHER]), float(low), float(high))
     slopes, exponents, rests = family.code.weights(k, far, family.p)
     return slopes, exponents + np.log(np.abs(rests))
 
 
 def _powers(rows: Any, slope: Any) -> Any:
-    """q of weights kappa^q p, from where kappa grows or falls exponentially (the first or the last two far tokens)."""
+    """The powers q of weights kappa^q p, from the far tokens between which kappa grows or falls exponentially."""
     found = np.zeros(len(rows))
     for i, j in ((1, 0), (2, 3)):
         move, risen = slope[j] - slope[i], rows[:, j] - rows[:, i]
-        if np.isfinite(move) and abs(move) > EXPONENTIAL:
+        if np.isfinite(move) and abs(move) > ALGEBRAIC_MOVE:
             found = np.where(np.isfinite(risen), np.rint(risen / move), found)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Laws:
-    """Of one kernel on an interval: how it is unfolded, and on the line of s peaks and widths of the laws under it, half the window
-    of the tokens, and whether the kernel rises.
+    """One kernel on an interval, mapped to the line of s.
 
-    ``left`` are (moments, ends): what lies beyond a place near an end of s, in units of the density there times its distance.
+    Attributes:
+        line: the map.
+        centres, widths: peaks and widths in s of the laws.
+        reach: half the window of s.
+        rises: whether the kernel increases.
+        tail_factors: (moments, ends), the mass beyond a place near an end of s, in units of the density there times |s|.
     """
 
     line: Unfolded
@@ -114,15 +119,17 @@ class Laws:
     widths: Any
     reach: float
     rises: bool
-    left: Any
+    tail_factors: Any
 
     @property
     def within(self) -> Any:
-        """Tokens of the laws' windows."""
-        return self.line.places((self.centres[:, None] + self.widths[:, None] * np.linspace(-1.0, 1.0, WITHIN)).ravel())
+        """Tokens in the windows of the laws."""
+        return self.line.places(
+            (self.centres[:, None] + self.widths[:, None] * np.linspace(-1.0, 1.0, PLACES_IN_WINDOW)).ravel()
+        )
 
     def ends_of_v(self, family: Family, k: int) -> list[float]:
-        """v = -log kappa at the finite ends, where kappa is not 0: the integrands bend there within steps of order one."""
+        """v = -log kappa at the finite ends at which kappa is not 0: the integrands bend there over steps of order one."""
         s = self.reach * np.array([-1.0, -0.1, 0.1, 1.0])
         first, second, third, last = (-_slope(family, k, self.line.places(s))).tolist()
         known = ((self.line.low, first, second), (self.line.high, last, third))
@@ -132,11 +139,11 @@ class Laws:
 class TailSums(FloatSums):
     """The integrals of a form with power tails: every outer node has token meshes of its own.
 
-    A bend of a kernel, as of log(1 + e^{a x}) at 0, takes a few nats of v between nodes that lie many apart, and 1/a of x between
-    nodes that crowd elsewhere: no error is claimed to be smaller than twice what another mesh changes.
+    A bend of a kernel, as of log(1 + e^{a x}) at 0, takes a few nats of v where nodes may lie many apart, and 1/a of x. So no
+    error is claimed to be smaller than twice the change on another mesh.
 
     Raises:
-        CannotEvaluate: for other than one Laplace variable, kernels that turn too often or are 0 somewhere, or where a law has no
+        CannotEvaluate: for two Laplace variables, kernels that turn too often or vanish on an interval, or a law without a
             window.
     """
 
@@ -158,7 +165,7 @@ class TailSums(FloatSums):
 
 
 def _laws(family: Family, k: int) -> list[Laws]:
-    """On every interval on which a kernel is monotone and without kinks, and some token is."""
+    """The laws on every interval with tokens on which the kernel is monotone and has no kinks."""
     slopes, rows = _far_out(family, k)
     powers, found = _powers(rows, slopes[0]), []
     for low, high in pairwise(_cuts_of_line(family, k)):
@@ -180,14 +187,14 @@ def _laws(family: Family, k: int) -> list[Laws]:
         reach = 4.0 * max(max(abs(w.low), abs(w.high)) for w in windows)
         slope = family.code.slopes(k, line.places(line.width * PLACES), family.p)[0]
         rises = bool(np.sum(np.diff(slope[np.isfinite(slope)])) > 0)
-        found.append(Laws(line, centres, widths, reach, rises, _left(family, k, line, reach)))
+        found.append(Laws(line, centres, widths, reach, rises, _tail_factors(family, k, line, reach)))
     if not found:
         raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
     return found
 
 
 def _windows(family: Family, k: int, powers: Any, unfold: Any) -> list[Window]:
-    """Of the moments' weights without their powers of kappa, for x and log dx of a variable on the line."""
+    """Windows of the moments' weights without their powers of kappa; ``unfold`` gives x and log dx of a variable on the line."""
     found = []
     for row, q in enumerate(powers):
 
@@ -195,23 +202,23 @@ def _windows(family: Family, k: int, powers: Any, unfold: Any) -> list[Window]:
             x, log_density = unfold(s)
             slopes, exponents, rests = family.code.weights(k, x, family.p)
             values = exponents[row] + np.log(np.abs(rests[row])) - (q * slopes[0] if q else 0.0) + log_density
-            return np.where(np.abs(q * slopes[0]) * FLOAT.eps > SEEN, -np.inf, values) if q else values
+            return np.where(np.abs(q * slopes[0]) * FLOAT.eps > LARGEST_ROUNDING, -np.inf, values) if q else values
 
         found.append(scan(log_weight, -np.inf, np.inf, family.depth))
     return [window for window in found if window is not None]
 
 
-def _left(family: Family, k: int, line: Unfolded, reach: float) -> Any:
-    """``Laws.left`` from how slowly weights fall at the ends: 1/q where it is as s^-(q + 1), and 2 at least."""
+def _tail_factors(family: Family, k: int, line: Unfolded, reach: float) -> Any:
+    """``Laws.tail_factors`` from the powers with which weights fall at the ends: 1/q where one falls as s^-(q + 1); at least 2."""
     last = np.minimum(reach, line.resolved_reach / 16.0)
     s = np.array([-last[0], -last[0] / 16.0, last[1] / 16.0, last[1]])
     _, exponents, rests = family.code.weights(k, line.places(s), family.p)
     rows = exponents + np.log(np.abs(rests)) + np.log(line.density(s)) + np.log(np.abs(s))
     fall = (rows[:, [1, 2]] - rows[:, [0, 3]]) / np.log(16.0)
     is_slow = (fall > 0.0) & (fall < 0.5)
-    if np.any(is_slow & (fall < SLOWEST) & np.isfinite([line.low, line.high])):
+    if np.any(is_slow & (fall < LEAST_POWER) & np.isfinite([line.low, line.high])):
         raise CannotEvaluate(
-            f"a density that grows faster than with the power {SLOWEST - 1:g} of the distance from an end has too many tokens "
+            f"a density that grows faster than with the power {LEAST_POWER - 1:g} of the distance from an end has too many tokens "
             "there for float64; expected a slower one"
         )
     return np.where(is_slow, 1.0 / fall, 2.0)
@@ -228,14 +235,16 @@ def _cuts_of_line(family: Family, k: int) -> list[float]:
     exact = [own for own in code.kinks[k] if own[0] is not None]
     found = [place for place in kinks_between(exact, family.p, low, high) if low < place < high]
     for _, equation in (own for own in code.kinks[k] if own[0] is None):
-        heights = changes_of_sign(lambda y, f=equation: f(line.places(np.sinh(y)), *family.p)[0], -HIGHEST, HIGHEST)
+        heights = changes_of_sign(
+            lambda y, f=equation: f(line.places(np.sinh(y)), *family.p)[0], -LARGEST_ARSINH, LARGEST_ARSINH
+        )
         found += line.places(np.sinh(np.array(heights))).tolist()
     kinks = sorted({low, *found, high})
     return sorted({*kinks, *(place for ends in pairwise(kinks) for place in _turns(family, k, Unfolded(*ends)))})
 
 
 def _turns(family: Family, k: int, line: Unfolded) -> list[float]:
-    """Where log kappa has an extremum inside an interval."""
+    """The extrema of log kappa inside an interval."""
 
     def log_kernel(s: Any) -> Any:
         return family.code.slopes(k, line.places(s.ravel()), family.p)[0].reshape(s.shape)
@@ -243,7 +252,7 @@ def _turns(family: Family, k: int, line: Unfolded) -> list[float]:
     slope = log_kernel(PLACES)
     s, slope = PLACES[np.isfinite(slope)], slope[np.isfinite(slope)]
     moves = np.diff(slope)
-    moves = np.sign(moves) * (np.abs(moves) > ROUNDED * (1.0 + np.abs(slope[1:])))
+    moves = np.sign(moves) * (np.abs(moves) > ROUNDING * (1.0 + np.abs(slope[1:])))
     steps = np.flatnonzero(moves)
     before = np.flatnonzero(moves[steps[1:]] * moves[steps[:-1]] < 0)
     if len(before) > MOST_TURNS:
@@ -254,7 +263,7 @@ def _turns(family: Family, k: int, line: Unfolded) -> list[float]:
 
 
 def _axis(family: Family, laws: list[list[Laws]]) -> SinhMap:
-    """v = centre + width sinh t around the places where u kappa is 1 at the peaks of the laws."""
+    """The axis v = centre + width sinh t around the places where u kappa is 1 at the peaks of the laws."""
     own = laws[0]
     beside = [one.line.places(np.concatenate([one.centres - one.widths, one.centres + one.widths])) for one in own]
     slopes = -_slope(family, 0, np.concatenate(beside))
@@ -264,9 +273,9 @@ def _axis(family: Family, laws: list[list[Laws]]) -> SinhMap:
     centre, width = float(np.median(slopes)), max(1.0, float(np.ptp(slopes)) / 2)
     ends = -_slope(family, 0, np.concatenate([one.line.places(np.array([-one.reach, one.reach])) for one in own]))
     furthest = max(float(np.max(np.abs(np.where(np.isfinite(ends), ends, 0.0) - centre))), 100.0 * width)
-    furthest = min(furthest, FURTHEST)
+    furthest = min(furthest, LARGEST_V)
     axis = SinhMap(centre - furthest, centre + furthest, (centre,), (width,))
-    v, density, _ = axis.nodes(axis.length / LOOKS)
+    v, density, _ = axis.nodes(axis.length / SCAN_NODES)
     table = TailTable(family, laws, [v], 2 * FIRST_STEP)
     mass = np.abs(family.sums(family.values(table.grid, table.moments)[0])[:, 0]).max(axis=0) * density
     keep = np.flatnonzero(mass > np.max(mass) * np.exp(-family.depth))
@@ -288,8 +297,8 @@ def _slope(family: Family, k: int, x: Any) -> Any:
     return np.where(np.isnan(slope), -np.inf, slope)
 
 
-def _cuts(family: Family, k: int, v: Any, own: Laws) -> tuple[Any, Any]:
-    """Where v + log kappa(x(s)) = 0, and over which width of s it moves by one."""
+def _cutoffs(family: Family, k: int, v: Any, own: Laws) -> tuple[Any, Any]:
+    """(s with v + log kappa(x(s)) = 0, the width of s over which this sum changes by one) for every v."""
 
     def log_kernel(y: Any) -> Any:
         return _slope(family, k, own.line.places(np.sinh(y)))
@@ -307,7 +316,7 @@ def _cuts(family: Family, k: int, v: Any, own: Laws) -> tuple[Any, Any]:
 
 
 class TailTable(Table):
-    """Moments at outer nodes, each of which has token meshes of its own with a ``step``."""
+    """Moments at outer nodes, each of which has token meshes of its own with a given ``step``."""
 
     def __init__(self, family: Family, laws: list[list[Laws]], v: list[Any], step: float, rules: int = 1) -> None:
         nodes = sum(6.0 * np.log(own.reach) for pieces in laws for own in pieces) / step
@@ -328,23 +337,22 @@ class TailTable(Table):
         return np.concatenate([lost for _, lost, _ in self._found], axis=1)
 
     def roundings(self) -> list[Any]:
-        """A place v + log kappa(x) = 0 in the tail is known to a rounding of v; of the rest the worst in the law's window.
-
-        And the tokens beside an end that float64 does not tell from it.
+        """Rounding errors in roundoffs: of v, which moves the cutoff; the worst of log kappa and weights in the law's windows;
+        and the tokens that float64 does not resolve from an end.
         """
-        family, at_ends = self.family, np.concatenate([untold for _, _, untold in self._found], axis=1)
+        family, at_ends = self.family, np.concatenate([unresolved for _, _, unresolved in self._found], axis=1)
         found = list(np.abs(self.v[0]) + at_ends / FLOAT.eps)
         for k, pieces in enumerate(self.laws):
             within = np.sort(np.concatenate([own.within for own in pieces]))
-            slopes, weights = family.code.shaken(k, within, family.p)
-            for i, shaken in zip(family.moments_of[k], weights):
-                found[i] = found[i] + 16.0 + np.max(shaken) + max(float(np.max(slope)) for slope in slopes)
+            slopes, weights = family.code.roundings_at_nodes(k, within, family.p)
+            for i, roundings_at_nodes in zip(family.moments_of[k], weights):
+                found[i] = found[i] + 16.0 + np.max(roundings_at_nodes) + max(float(np.max(slope)) for slope in slopes)
         return found
 
     def _block(self, v: Any) -> tuple[Moments, Any, Any]:
-        """The moments, what the ends of the meshes leave out, and what is not told from an end of x, (moments, outer nodes)."""
+        """(moments, tails beyond the ends of the meshes, mass not resolved from an end of x), each (moments, outer nodes)."""
         family, count = self.family, len(self.family.form.moments)
-        found, (lost, untold) = Moments.zeros(count, (self.rules, len(v))), np.zeros((2, count, len(v)))
+        found, (lost, unresolved) = Moments.zeros(count, (self.rules, len(v))), np.zeros((2, count, len(v)))
         for k, pieces in enumerate(self.laws):
             meshes = [self._mesh(k, own, v) for own in pieces]
             counts = np.cumsum([mesh.nodes.shape[1] for mesh in meshes])[:-1]
@@ -366,21 +374,21 @@ class TailTable(Table):
                 mass = density * weights
                 whole = np.maximum(np.sum(np.abs(mass), axis=-1), TINY)
                 for own, mesh, one in zip(pieces, meshes, np.split(density, counts, axis=1)):
-                    below, above = own.left[n] * own.reach
+                    below, above = own.tail_factors[n] * own.reach
                     lost[i] += (below * np.abs(one[:, 0]) + above * np.abs(one[:, -1])) / whole
-                    for factor, told, side in zip(own.left[n], own.line.resolved_reach, (-1.0, 1.0)):
+                    for factor, told, side in zip(own.tail_factors[n], own.line.resolved_reach, (-1.0, 1.0)):
                         near = np.abs(one) * (side * mesh.nodes > told)
-                        untold[i] += factor * np.sum(near * mesh.weights, axis=-1) / whole
+                        unresolved[i] += factor * np.sum(near * mesh.weights, axis=-1) / whole
                 found.means[i], found.scales[i] = self._nested(mass, counts), np.broadcast_to(top, (self.rules, len(v)))
                 if moment.is_survival:
                     gone = self._nested(np.exp(row) * rest * -np.expm1(-load) * weights, counts)
                     known = np.log(np.maximum(found.means[i], TINY)) + top
                     found.logs[i] = log_near_one(gone, known)
-        return found, lost, untold
+        return found, lost, unresolved
 
     def _mesh(self, k: int, own: Laws, v: Any) -> Mesh:
-        """Of s, with a centre at the cut, (outer nodes, nodes)."""
-        cut, width = _cuts(self.family, k, v, own)
+        """The mesh of s with a centre at the cutoff, (outer nodes, nodes)."""
+        cut, width = _cutoffs(self.family, k, v, own)
         centres = np.column_stack([np.tile(own.centres, (len(v), 1)), cut])
         widths = np.column_stack([np.tile(own.widths, (len(v), 1)), width])
         return ArsinhSumMap(centres, widths).mesh(own.reach, self.step)

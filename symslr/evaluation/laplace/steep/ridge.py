@@ -1,10 +1,12 @@
-"""Integrals over Laplace variables along the ridge that a steep exponential kernel makes of it: token meshes of their own there.
+"""Integrals over Laplace variables along a ridge, for a steep exponential kernel.
 
-Where a weight e^(nu x) and a kernel are both steep their product mesh is nearly empty, as what counts lies along a ridge of width
-1/nu. With t = e^(-nu y) the integral over u is smooth in y on the scale of the tokens, y being the largest x + g/nu, g of Gumbel's
-law. Its window in log u moves with y, and so do the tokens, which crowd at y, where their weights bend: every y has nodes of its
-own, and the refinement loop takes both axes. So it is with the variable of a steep exponential kernel alone; then an offset
-exp(-u o) goes from 0 to 1 within 1/rate of one y, and y = that one + sinh(rate w)/rate. Where a kernel bends, the axis is cut.
+Where a weight e^(nu x) and a kernel are both steep, all mass lies along a ridge of width 1/nu and a product mesh is nearly
+empty. With t = e^(-nu y) the integral over u is smooth in y on the scale of the tokens; y is the largest x + g/nu with g of
+Gumbel's law. The window of log u moves with y, and so do the tokens, which crowd at y, where their weights bend. So every y has
+nodes of its own, and the refinement loop refines both axes.
+
+The variable of a steep exponential kernel alone is treated in the same way. An offset exp(-u o) then goes from 0 to 1 within
+1/rate of one y, and y = that place + sinh(rate w)/rate. Where a kernel has a kink, the axis is cut.
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ from symslr.evaluation.quadrature.scan import converged_windows
 from symslr.evaluation.quadrature.token_mesh import kinks_between
 
 STEEPEST = 1e8
-"""Largest rate of an exponential of x: what x - y is rounded by moves it by 1e-8 of itself then, which the error counts. At 10^10
-a risk of 0.29 was 1."""
-FINEST = 1e-12
-"""Relative error aimed at, at best: below it the rounding of x - y decides."""
+"""Largest rate of an exponential of x: the rounding of x - y then changes it by 1e-8, which the error includes. At 10^10 a risk
+of 0.29 came out as 1."""
+LEAST_TOLERANCE = 1e-12
+"""Smallest relative error aimed at: below it the rounding of x - y decides."""
 LAYOUTS, LOOKS = 7, 24
 """Values of y at which the others' windows are looked for, and of either axis by which all are found."""
 FINEST_LOOK, ALIKE = 8.0, 1.0
@@ -46,45 +48,45 @@ FIRST_STEPS, FIRST_LEVEL = 32, 2.0
 where hardly a largest token lies is hidden by all that lies elsewhere: 1 + tanh(117 x/5) at L = 32, nu = 326.4 was off by 39
 claims."""
 NOWHERE = -1e12
-"""log u of a variable that is 0, where none is left."""
+"""log u of a variable that is 0, where no other variable is left."""
 STEP = 0.25
-"""Of the tokens at level 0, in asinh(rate (x - y))."""
+"""Step of the tokens at level 0, in arsinh(rate (x - y))."""
 LONG = 6.8
-"""w of a double exponential rule goes over so much in float64."""
+"""Range of w of a tanh-sinh rule in float64."""
 GUESSES = 4
-"""Of the window of y: where it is found elsewhere, tokens are looked for there."""
-NEAREST = 1e-6
-"""The nearest tokens to 0 at which a kernel's steepness is looked at."""
+"""Most guesses of the window of y."""
+NEAREST_PLACE = 1e-6
+"""Smallest |x| at which the steepness of a kernel is measured."""
 LARGEST, MOST, BLOCK, SHARED = 1.5e8, 6e8, 3e5, 8.0
 """Numbers in one table, a second, and where steep bends need more, seconds; of those made at once; an exponential in
 products."""
-SEARCHED, POOR = 1e-8, 1e-7
+SEARCH_TOLERANCE, LARGEST_ERROR = 1e-8, 1e-7
 """Tolerance above which a value is one of a search, and seconds for it are too dear; a relative error that is worse than such a
 value's. 1 + |x| at L = 10, nu = 60, scale 30 had 0.25 to 12 digits, and has 1e-9 to 8 in as much time."""
-COUNTS = 1e-4
-"""Part of the largest integrand at a y from where on its rounding is looked at."""
+COUNTING_PART = 1e-4
+"""Rounding is measured at the y where the largest integrand is at least this part of its maximum."""
 
 
 def integrals(way: Iterated, family: Family) -> list[tuple[float, float]]:
-    """(value, error) of every integral of a family of the whole form.
+    """(value, error) of every integral of a family, integrated along ``way``.
 
-    Where tables for many digits are too large before they have as many as a search needs, tables for these are made.
+    Where the tables for many digits are too large before they reach the digits of a search, tables for these are made as well.
 
     Raises:
-        CannotEvaluate: where they have no window, or the exponential is too steep.
+        CannotEvaluate: where there is no window, or the exponential is too steep.
     """
     if way.rate(family.p) > STEEPEST:
         raise CannotEvaluate("a kernel or a weight is too steep for float64; ask for a smaller scale or signal")
     found = refined(RidgeSums(way, family))
-    if family.tolerance >= SEARCHED or all(error <= POOR * abs(value) for value, error in found):
+    if family.tolerance >= SEARCH_TOLERANCE or all(error <= LARGEST_ERROR * abs(value) for value, error in found):
         return found
-    coarse = refined(RidgeSums(way, Family(family.code, family.p, -log(SEARCHED))))
+    coarse = refined(RidgeSums(way, Family(family.code, family.p, -log(SEARCH_TOLERANCE))))
     return [min(pair, key=itemgetter(1)) for pair in zip(found, coarse)]
 
 
 @dataclass(frozen=True, slots=True)
 class CutAxis:
-    """An axis cut at places where an integrand is not smooth, with double exponential rules between them."""
+    """An axis cut where the integrand is not smooth, with tanh-sinh rules between the cuts."""
 
     edges: tuple[float, ...]
     widths: ClassVar[tuple[float, ...]] = ()
@@ -99,11 +101,11 @@ class CutAxis:
 
     @property
     def length(self) -> float:
-        """Of one piece, in w."""
+        """Length of one piece in w."""
         return LONG
 
     def nodes(self, step: float) -> tuple[Any, Any, float]:
-        """(v, dv/dw, step of w), of a number of pieces with a multiple of four nodes each."""
+        """(v, dv/dw, step of w); every piece has a multiple of four nodes."""
         made = [TanhSinh(*ends, step).mesh(FLOAT, 0.0) for ends in pairwise(self.edges)]
         exact = float(made[0].weights.max()) / (np.pi / 4.0) / (self.edges[1] - self.edges[0])
         nodes, weights = (
@@ -113,19 +115,19 @@ class CutAxis:
 
 
 class RidgeSums(FloatSums):
-    """The integrals over y, and over the other variable where there is one, its logarithm counted from where it lives at y.
+    """The integrals over y and, where there is one, the other variable, whose logarithm is measured from its place at y.
 
     Attributes:
         cuts: where tokens, and y, have kinks.
-        is_shared: whether the other variable is counted from 1/kappa(y): exp(-u kappa) depends on x - y alone then.
+        is_shared: whether the other variable is measured from 1/kappa(y); exp(-u kappa) then depends on x - y alone.
 
     Raises:
-        CannotEvaluate: where they have no window, or tokens reach far.
+        CannotEvaluate: where there is no window, or tokens have heavy tails.
     """
 
     def __init__(self, way: Iterated, family: Family) -> None:
         self.way, self.whole, self.largest = way, family, np.inf
-        self.tolerance = max(family.tolerance, FINEST)
+        self.tolerance = max(family.tolerance, LEAST_TOLERANCE)
         self.level = FIRST_LEVEL
         low, high = way.guess(family)
         for _ in range(GUESSES):
@@ -136,7 +138,7 @@ class RidgeSums(FloatSums):
             low, high = min(low, own.low), max(high, own.high)
 
     def _windows(self, low: float, high: float) -> tuple[list[Any], list[float]]:
-        """The axes and their first steps; sets the tokens' window and cuts, and where the other variable lives."""
+        """(the axes, their first steps); also sets the tokens' window and cuts, and the place of the other variable at every y."""
         nats, looks = -float(np.log(self.tolerance)), np.linspace(low, high, LAYOUTS).tolist()
         families = [Family(self.way.code, (*self.whole.p, y), nats) for y in looks]
         self.family = families[LAYOUTS // 2]
@@ -195,7 +197,7 @@ class RidgeSums(FloatSums):
         return [along, *(SinhMap(*ends) for ends in others)], [along.length / FIRST_STEPS, *steps]
 
     def _begun(self, families: list[Family]) -> tuple[float, float]:
-        """The window of the other variable's logarithm to begin with, beside ``starts`` of it at y."""
+        """A first window of the other variable's logarithm, relative to its ``starts`` at y, which are set here."""
         rate = float(self.family.constants.exponentials[0][1])
         offset = float(np.delete(self.way.whole.offsets(self.whole.p), self.way.axis)[0])
         self.is_shared = rate != 0.0 and offset == 0.0 and not self.cuts
@@ -228,10 +230,12 @@ class RidgeSums(FloatSums):
         return self.family.code.slopes(0, x, self.family.p)[0]
 
     def _width(self) -> float | None:
-        """Of what another kernel than an exponential does: a large scale moves it all towards 0."""
+        """The width of the features of a kernel other than an exponential, which a large scale moves towards 0; None where
+        there is none.
+        """
         if self.way.is_last or self.family.constants.exponentials[0][1] != 0.0:
             return None
-        near = np.geomspace(NEAREST, max(map(abs, self.reach)), LOOKS * LOOKS)
+        near = np.geomspace(NEAREST_PLACE, max(map(abs, self.reach)), LOOKS * LOOKS)
         x = np.concatenate([-near[::-1], near])
         slope = self._slope(x)
         moves = np.abs(np.diff(slope) / np.diff(x))
@@ -250,13 +254,13 @@ class RidgeSums(FloatSums):
         made = RidgeTable(self, outer.v, inner, rules)
         if outer.is_whole and self.largest == np.inf:  # where there is no other way, an answer may take longer
             is_dear = made.size > LARGEST and sum(self.way.whole.form.are_exponential) == 1
-            self.largest = MOST if is_dear and self.tolerance < SEARCHED else LARGEST
+            self.largest = MOST if is_dear and self.tolerance < SEARCH_TOLERANCE else LARGEST
         if made.size > self.largest:
             raise TooDear("the table of exponentials is too large for float64; ask for fewer digits")
         return FloatTable(self, made, outer.density)
 
     def meshes(self, y: Any, level: float) -> Mesh:
-        """Of the tokens at every y, (y, tokens): those of steep weights crowd at y."""
+        """Meshes of the tokens at every y, (y, tokens): those of steep weights crowd at y."""
         low, high = self.reach
         if self.cuts:
             ends = np.tile([low, *self.cuts, high], (len(y), 1))
@@ -275,13 +279,13 @@ class RidgeSums(FloatSums):
         return ArsinhSumMap(centres, widths).mesh(1.0 + max(map(abs, self.reach)), STEP / 2.0**level)
 
     def factors(self, count: int, rules: int) -> Any:
-        """Of the weights in the rules with once, twice and four times the step, (rules, tokens)."""
+        """Factors of the weights for the rules of once, twice and four times the step, (rules, tokens)."""
         pieces_of = len(self.cuts) + 2 if self.cuts else 1
         return np.tile(nested_weights(rules, count // pieces_of), pieces_of)
 
 
 class RidgeTable(Table):
-    """The moments where every y has tokens, and values of the other variable, of its own."""
+    """The moments where every y has its own tokens, and its own values of the other variable."""
 
     def __init__(self, sums: RidgeSums, v: list[Any], level: float, rules: int = 1) -> None:
         self.sums, self.y, self.level, self.rules, self.shape = sums, v[0], level, rules, tuple(map(len, v))
@@ -311,7 +315,9 @@ class RidgeTable(Table):
         return Moments(list(means), list(np.zeros_like(means)), list(scales))
 
     def _block(self, some: slice) -> tuple[Any, Any]:
-        """Means and scales at some y: (moments, rules, y) and the other variable's values last, where there are any."""
+        """(means, scales) at some y: (moments, rules, y), with the values of the other variable as a last axis where there are
+        any.
+        """
         x = self.nodes[some]
         at = (*self.sums.whole.p, np.repeat(self.y[some], x.shape[1]))
         slopes, exponents, rests = self.family.code.weights(0, x.ravel(), at)
@@ -336,10 +342,10 @@ class RidgeTable(Table):
 
     @cached_property
     def _each(self) -> list[Table | None]:
-        """Tables of every y alone, where it counts."""
+        """For every y a table of it alone; None where its integrand is negligible."""
         sizes = np.array(self.family.logs(self.grid, self.moments))[:, 0]
         highest = np.fmax.reduce(sizes.reshape(*sizes.shape[:2], -1), axis=2)
-        counts = np.any(highest > np.fmax.reduce(highest, axis=1, keepdims=True) + np.log(COUNTS), axis=0)
+        counts = np.any(highest > np.fmax.reduce(highest, axis=1, keepdims=True) + np.log(COUNTING_PART), axis=0)
         found: list[Table | None] = [None] * len(self.y)
         for n in np.flatnonzero(counts).tolist():
             own, y = copy(self.family), float(self.y[n])
@@ -355,7 +361,7 @@ class RidgeTable(Table):
         return self._of_each(lambda table: table.lost())
 
     def _of_each(self, part: Any) -> Any:
-        """What is told of the moments at every y that counts, and the worst of it elsewhere."""
+        """A quantity of the moments at every y with a table, and its maximum at the others."""
         found = [None if table is None else part(table) for table in self._each]
         worst = np.max([own for own in found if own is not None], axis=0)
         whole = np.stack([worst if own is None else own for own in found], axis=1)
