@@ -63,8 +63,9 @@ LARGEST, MOST, BLOCK, SHARED = 1.5e8, 6e8, 3e5, 8.0
 """Entries of one table: LARGEST takes a second; MOST, seconds, is allowed where steep bends need it. BLOCK entries are computed
 at once. An exponential in a shared product costs 1/SHARED of another."""
 SEARCH_TOLERANCE, LARGEST_ERROR = 1e-8, 1e-7
-"""Tolerance above which a value is one of a search, and seconds for it are too dear; a relative error that is worse than such a
-value's. 1 + |x| at L = 10, nu = 60, scale 30 had 0.25 to 12 digits, and has 1e-9 to 8 in as much time."""
+"""At SEARCH_TOLERANCE or above a value belongs to a search, and seconds for it are too much. Below it, a value whose relative
+error exceeds LARGEST_ERROR is computed again at SEARCH_TOLERANCE: 1 + |x| at L = 10, nu = 60, scale 30 had an error of 0.25
+to 12 digits, and has 1e-9 to 8 in as much time."""
 COUNTING_PART = 1e-4
 """Rounding is measured at the y where the largest integrand is at least this part of its maximum."""
 
