@@ -28,11 +28,11 @@ LEAST_ROUNDING = 16.0
 
 
 class FloatSums(Sums):
-    """See the module's docstring; the shifts are the largest logarithms of the integrands at few nodes.
+    """See the module's docstring. The shifts are the largest logarithms of the integrands at few nodes.
 
     Args:
         found: where the integrals live.
-        largest: numbers in one table, from where on it is refused.
+        largest: a table with more entries is refused.
     """
 
     arithmetic = FLOAT

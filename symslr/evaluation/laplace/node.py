@@ -31,7 +31,7 @@ from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, onc
 from symslr.evaluation.numbers.balls import Balls, from_mpf
 from symslr.model.symbols import x
 
-STEEP_NATS, LEAST_NATS, POOR = 1000.0, 10.0, 0.1
+STEEP_NATS, LEAST_NATS = 1000.0, 10.0
 """STEEP_NATS is compared with the rate of an exponential of x times the nats asked for (LEAST_NATS at least). From there on a
 product mesh takes longer than the ridge, and from half of that on where an offset ends the axis. At nu = 200 softplus takes 3 s on
 it instead of 0.3 s at scale 50, and 20 s, not 1 s, at 402; softmax-1 at nu = 2, scale 150 takes 2.8 s instead of 0.4 s to 1e-7.

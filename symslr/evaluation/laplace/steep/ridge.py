@@ -40,13 +40,15 @@ of 0.29 came out as 1."""
 LEAST_TOLERANCE = 1e-12
 """Smallest relative error aimed at: below it the rounding of x - y decides."""
 LAYOUTS, LOOKS = 7, 24
-"""Values of y at which the others' windows are looked for, and of either axis by which all are found."""
+"""LAYOUTS: values of y at which windows of the other variable are sought. LOOKS: nodes of either axis in the scan for all
+windows."""
 FINEST_LOOK, ALIKE = 8.0, 1.0
-"""The finest level of the token meshes meanwhile: coarser ones do where a finer one changes no logarithm by so much."""
+"""FINEST_LOOK: finest level of the token meshes in that scan. A coarser one is used where one more level changes no logarithm
+by more than ALIKE."""
 FIRST_STEPS, FIRST_LEVEL = 32, 2.0
-"""Steps of y, and the level of the token meshes, to begin with. No power of the last change is claimed, as a step of a weight
-where hardly a largest token lies is hidden by all that lies elsewhere: 1 + tanh(117 x/5) at L = 32, nu = 326.4 was off by 39
-claims."""
+"""First number of steps of y, and first level of the token meshes. No power of the last change is claimed as an error: a step
+of a weight at tokens that are rarely the largest is hidden by all others. 1 + tanh(117 x/5) at L = 32, nu = 326.4 was off by
+39 claims."""
 NOWHERE = -1e12
 """log u of a variable that is 0, where no other variable is left."""
 STEP = 0.25
@@ -58,11 +60,12 @@ GUESSES = 4
 NEAREST_PLACE = 1e-6
 """Smallest |x| at which the steepness of a kernel is measured."""
 LARGEST, MOST, BLOCK, SHARED = 1.5e8, 6e8, 3e5, 8.0
-"""Numbers in one table, a second, and where steep bends need more, seconds; of those made at once; an exponential in
-products."""
+"""Entries of one table: LARGEST takes a second; MOST, seconds, is allowed where steep bends need it. BLOCK entries are computed
+at once. An exponential in a shared product costs 1/SHARED of another."""
 SEARCH_TOLERANCE, LARGEST_ERROR = 1e-8, 1e-7
-"""Tolerance above which a value is one of a search, and seconds for it are too dear; a relative error that is worse than such a
-value's. 1 + |x| at L = 10, nu = 60, scale 30 had 0.25 to 12 digits, and has 1e-9 to 8 in as much time."""
+"""At SEARCH_TOLERANCE or above a value belongs to a search, and seconds for it are too much. Below it, a value whose relative
+error exceeds LARGEST_ERROR is computed again at SEARCH_TOLERANCE: 1 + |x| at L = 10, nu = 60, scale 30 had an error of 0.25
+to 12 digits, and has 1e-9 to 8 in as much time."""
 COUNTING_PART = 1e-4
 """Rounding is measured at the y where the largest integrand is at least this part of its maximum."""
 
