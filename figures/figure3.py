@@ -324,7 +324,7 @@ def _markers(data: dict[str, np.ndarray], panel: str, name: str) -> dict[float, 
     The scatter between training sets is taken over all markers of the panel, as that of the relative risk times sqrt(D),
     which the theory takes to be of order 1; Student's factor is that of the pooled degrees of freedom.
     """
-    from symslr.evaluation.scatter import student_factor
+    from symslr.evaluation.sampling.scatter import student_factor
 
     here = (data["panel"] == panel) & np.isin(data["curve"], [f"{item.name}_fit" for item in ATTENTIONS])
     places = list(zip(*(data[key][here] for key in ("curve", "entries", "alpha")), strict=True))

@@ -83,7 +83,7 @@ def _table(ridges: Sequence[float], seeds: Sequence[int]) -> Table:
 
 def _mean(fits: Sequence[tuple[float, bool]]) -> tuple[float, float, float]:
     """(mean risk, its standard error, share of the fits that are stationary): of all fits, so that none is chosen."""
-    from symslr.evaluation.scatter import standard_error
+    from symslr.evaluation.sampling.scatter import standard_error
 
     risks = [risk for risk, _ in fits]
     return float(np.mean(risks)), standard_error(risks), sum(stationary for _, stationary in fits) / len(fits)

@@ -31,6 +31,21 @@ def test_bayes_prints_decimal_strings(capsys):
     assert mpf(found["error"]) < mpf(10) ** -30
 
 
+def test_a_number_of_many_zeros_is_printed_as_a_power_of_ten(capsys):
+    """Regression: 300 zeros in the line of title."""
+    title = run(capsys, "bayes", "--length", "1e40", "--nu", "1e-300", "--noise", "2e-100")[1].splitlines()[0]
+    assert title == "Bayes risk, spiked task at L=1e40, nu=1e-300, Delta=2e-100"
+    found = number(capsys, "risk", "--length", "1:1/1e30,3:999999999999999999999999999999/1e30", "--nu", "1e-50")
+    assert (found["length"], found["values"]["nu"]) == ("1:1e-30,3:999999999999999999999999999999e-30", "1e-50")
+
+
+def test_a_scale_whose_square_is_0_in_float64(capsys):
+    """Regression: a warning of NumPy stood above the answer."""
+    status, out, err = run(capsys, "risk", "--length", "2", "--nu", "2", "--scale", "1e-300")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[1].startswith("  0.5000000")
+
+
 def test_certified_and_estimated_agree(capsys):
     arguments = ("bayes", "--length", "100", "--nu", "5", "--digits")
     estimated, certified = number(capsys, *arguments, "12"), number(capsys, *arguments, "25", "--certified")
@@ -101,6 +116,27 @@ def test_model_file(capsys, tmp_path: Path):
     assert mpf(own["value"]) == pytest.approx(mpf(known["value"]), rel=1e-12)
     scaled = number(capsys, "risk", "--task", str(model), "--scale", "1", "--digits", "8")
     assert mpf(scaled["value"]) > mpf(own["value"])
+
+
+OF_ONE_WEIGHT = """
+[task]
+weight = "1"
+others = "(1 + s*(x**2 - 1)/2)*exp(-x**2/2)/sqrt(2*pi)"
+length = 2
+noise = 0
+[values]
+s = {}
+"""
+
+
+@pytest.mark.parametrize("command", [("bayes",), ("bayes", "--certified"), ("risk",), ("optimal",)])
+def test_a_closed_form_does_not_hide_a_law_that_is_none(capsys, tmp_path: Path, command: tuple[str, ...]):
+    (tmp_path / "model.toml").write_text(OF_ONE_WEIGHT.format(3))
+    status, out, err = run(capsys, *command, "--task", str(tmp_path / "model.toml"))
+    assert (status, out) == (2, "")
+    assert "found the negative value" in err
+    (tmp_path / "model.toml").write_text(OF_ONE_WEIGHT.format(1))
+    assert run(capsys, *command, "--task", str(tmp_path / "model.toml"))[0] == 0
 
 
 @pytest.mark.parametrize("kernel", ['kernel = "1 + erf(c + x)"\nnormalise = "none"', 'name = "erf"'])

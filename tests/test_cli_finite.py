@@ -75,6 +75,12 @@ def test_several_alphas_in_words_and_as_json(capsys):
     assert points[0]["branch"] == "informed"
 
 
+def test_alphas_that_differ_are_told_apart(capsys):
+    """Regression: six digits of each were printed, so that both lines were those of alpha = 2."""
+    out = _run(capsys, *CURVE, "--alphas", "2,2.0000001")[1]
+    assert [line.split()[0] for line in out.splitlines()[2:]] == ["2.0", "2.0000001"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -89,6 +95,9 @@ def test_several_alphas_in_words_and_as_json(capsys):
         ((*SPIKED, "--rk", "1", "--rv", "1", "--branch", "best"), "--branch: found 'best'"),
         ((*CURVE,), "--alpha: missing; expected a number such as 2, or several in --alphas"),
         ((*CURVE, "--alphas", "1,two"), "--alphas: found '1,two'; expected numbers with commas between"),
+        ((*CURVE, "--alphas", ""), "--alphas: found ''; expected numbers with commas between"),
+        ((*SPIKED, "--alphas", ""), "--alpha: found with --alphas; expected one of them"),
+        ((*CURVE, "--alphas", "", "--bayes-optimal"), "--alphas: found with --bayes-optimal; expected --alpha"),
         ((*CURVE, "--alphas", "1,1"), "--alphas: found 1, 1; expected distinct numbers"),
         ((*CURVE, "--alphas", "1,-1"), "--alphas: found -1; expected a positive number"),
         ((*CURVE, "--alphas", "1,2", "--branch", "informed"), "--branch: found with --alphas"),

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import errno
+from fractions import Fraction
 
+import numpy as np
 import pytest
-from sympy import oo
+from sympy import Rational, oo, symbols
 
 from symslr.algebra.derivation import Derivation
 from symslr.cli.application import _as_typed, _fail, _system
 from symslr.evaluation import evaluate, least_risk, minimise
+from symslr.evaluation.finite_sample import bayes_optimal, finite_sample, finite_sample_curve
 from symslr.model.catalogue import SpikedSLR, softmax
 from symslr.model.symbols import x
 from symslr.theory import bayes_risk, minimal_risk, population_risk
+
+y = symbols("y", real=True)
 
 
 @pytest.mark.parametrize(
@@ -84,3 +89,57 @@ def test_an_argument_of_another_kind_is_told_what_is_expected(call, told: str) -
     with pytest.raises((TypeError, ValueError)) as refused:
         call()
     assert str(refused.value) == told
+
+
+MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (np.array([True, False]), "found True; expected a real number"),
+        (np.array(True), "found True; expected a real number"),
+        ([2.0, np.True_], "found np.True_; expected a real number"),
+        (np.array([2, True], dtype=object), "found True; expected a real number"),
+        (np.array([1 + 1j, 2]), "found (1+1j); expected a real number"),
+        (np.array(["1", "2"]), "found '1'; expected a real number"),
+        (["1", 2], "found '1'; expected a real number"),
+        (np.array(["2020-01-01"], dtype="M8[D]"), "found datetime.date(2020, 1, 1); expected a real number"),
+        (MASKED, "found a masked array; expected one without masked numbers, as compressed() gives it"),
+        (np.ma.masked, "found a masked array; expected one without masked numbers, as compressed() gives it"),
+        ([1.0, np.ma.masked], "found masked; expected a real number"),
+    ],
+)
+def test_only_real_numbers_are_read_from_an_array(given: object, told: str) -> None:
+    """Regression: truth values were 1 and 0, text was a number, imaginary parts and masks were lost."""
+    for call in (evaluate, lambda expr, values: minimise(expr, [y], values)):
+        with pytest.raises(ValueError) as refused:
+            call(x**2 + y**2 if call is not evaluate else x, {x: given})
+        assert str(refused.value) == f"x: {told}"
+
+
+@pytest.mark.parametrize("given", [True, np.True_, np.array(True), "1", np.ma.masked, np.array([1.0]), 1j])
+def test_a_number_is_no_truth_value(given: object) -> None:
+    expr = (x - 1) ** 2
+    fit = SpikedSLR(noise=0), softmax, {"L": 2, "nu": 1}
+    for call in (
+        lambda: minimise(expr, [x], bounds={x: (-2, given)}),
+        lambda: minimise(expr, [x], start={x: given}),
+        lambda: evaluate(expr, {x: 1}, seconds=given),
+        lambda: finite_sample(*fit, alpha=given, ridge=(1, 1)),
+        lambda: finite_sample(*fit, alpha=1, ridge=(given, 1)),
+        lambda: finite_sample(*fit, alpha=1, ridge=(1, 1), precision=given),
+        lambda: finite_sample_curve(*fit, alphas=[given], ridge=(1, 1)),
+        lambda: bayes_optimal(fit[0], fit[2], alpha=given),
+    ):
+        with pytest.raises(ValueError, match=r"found .*; expected"):
+            call()
+
+
+def test_numbers_of_every_kind_are_read() -> None:
+    for given in ([Fraction(1, 2), Rational(3, 2)], np.ma.array([0.5, 1.5]), np.array([0.5, 1.5], dtype="f2")):
+        assert evaluate(2 * x, {x: given}).value.tolist() == [1.0, 3.0]
+    assert evaluate(2 * x, {x: np.array([[1, 2], [3, 4]], dtype="i1")}).value.tolist() == [[2.0, 4.0], [6.0, 8.0]]
+    for begun in (np.float64(1), np.int64(1), np.array(1.0), Rational(1), Fraction(1)):
+        least, _ = minimise((x - 1) ** 2, [x], start={x: begun})
+        assert abs(least.value) <= least.error

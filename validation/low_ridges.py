@@ -136,7 +136,7 @@ def validate() -> list[NamedComparison]:
 
 
 def _seen(point: Point, saddle: Theory, fits: list[tuple[float, bool]]) -> Seen:
-    from symslr.evaluation.scatter import standard_error
+    from symslr.evaluation.sampling.scatter import standard_error
 
     risks = [risk for risk, _ in fits]
     return Seen(point, saddle, float(np.mean(risks)), standard_error(risks), all(stationary for _, stationary in fits))
@@ -176,7 +176,7 @@ def _verdict(seen: list[Seen]) -> NamedComparison:
 def _quoted(many: Seen, coarse: list[Theory]) -> list[NamedComparison]:
     """A quoted value beside what is derived and what many fits give; and what errors at coarse precision are worth."""
     from symslr.evaluation.finite_sample.randomised import CONFIRMED
-    from symslr.evaluation.scatter import student_factor
+    from symslr.evaluation.sampling.scatter import student_factor
 
     point, derived, error = many.point, many.theory["risk"], many.theory["error"]
     numbers, errors = (np.array([each[key] for each in coarse]) for key in ("risk", "error"))

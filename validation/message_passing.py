@@ -86,7 +86,7 @@ def _follows(runs: Runs, found: list[list[float]], converged: int) -> list[Named
 def _row(
     name: str, runs: Runs, theory: list[float], found: list[float], converged: int, error: float
 ) -> NamedComparison:
-    from symslr.evaluation.scatter import standard_error
+    from symslr.evaluation.sampling.scatter import standard_error
 
     mean, expected, spread = float(np.mean(found)), float(np.mean(theory)), standard_error(found)
     note = f"{runs.seeds} training sets, {converged} converged; times D the gap is {(mean - expected) * runs.dimension:.2g}"
@@ -98,7 +98,7 @@ def _hard_phase(found: dict[Runs, tuple[list[list[float]], int]]) -> list[NamedC
     """Inside the hard phase each start ends at the fixed point of state evolution that it leads to."""
     from symslr.evaluation.finite_sample.bayes_optimal import STARTS, StateEvolution
     from symslr.evaluation.finite_sample.problem import numeric_problem
-    from symslr.evaluation.scatter import standard_error
+    from symslr.evaluation.sampling.scatter import standard_error
 
     problem = numeric_problem(JUMPS, softmax, {})
     maps = [StateEvolution(problem, 4096, seed) for seed in range(8)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -17,8 +17,11 @@ from sympy import (
     Min,
     Mod,
     Piecewise,
+    Poly,
+    Pow,
     Symbol,
     ceiling,
+    exp,
     floor,
     frac,
     sign,
@@ -42,28 +45,39 @@ STEPS = (floor, ceiling, frac, Mod)
 MOST_BRANCHES = 9
 """Points that are made at most."""
 
+MOST_PEAKS = 3
+
+NARROW = 50.0
+"""A peak at p is narrow where its curvature times p^2 is more: it is within a seventh of p, and points drawn at random miss it."""
+
 
 def branch_points(item: Derivation) -> list[Point]:
-    """Points at, below and above each change of branch in a parameter, as far as ranges and hypotheses admit them."""
+    """Points at, below and above each change of branch in a parameter and at narrow peaks, as ranges and hypotheses admit them."""
     lines = [item.start, *(step.after for step in item.steps), *(claim.formula for claim in item.claims)]
     symbols = symbols_of(item)
     deciders = sorted({d for line in lines for d in _deciders(line) if d.free_symbols <= set(symbols)}, key=str)
-    if not any(d.free_symbols for d in deciders):
+    narrow = sorted({peak for line in lines for peak in _peaks(line) if peak[0] in symbols}, key=str)
+    if not narrow and not any(d.free_symbols for d in deciders):
         return []
     first = points(item)[0]
+
+    def admitted(kind: str, symbol: Basic, values: Iterable[Fraction | int]) -> list[Point]:
+        made = [
+            replace(first, kind=f"{kind} in {symbol}", values={**first.values, symbol.name: value}, digits=FLOAT_DIGITS)
+            for value in values
+            if _admitted(item, symbol, value)
+        ]
+        return [point for point in made if all(admits(h.condition, symbols, point) for h in item.hypotheses)]
+
     found: list[Point] = []
     for decider in deciders:
         for symbol in sorted(decider.free_symbols, key=str):
-            for value in _around(decider, symbol, first):
-                point = replace(
-                    first,
-                    kind=f"at or beside a change of branch in {symbol}",
-                    values={**first.values, symbol.name: value},
-                    digits=FLOAT_DIGITS,
-                )
-                if _admitted(item, symbol, value) and all(admits(h.condition, symbols, point) for h in item.hypotheses):
-                    found.append(point)
-    return found[:MOST_BRANCHES]
+            found += admitted("at or beside a change of branch", symbol, _around(decider, symbol, first))
+    peaks: list[Point] = []
+    for symbol, place in narrow:
+        if not isinstance(first.values.get(symbol.name), LengthLaw):
+            peaks += admitted("at a narrow peak", symbol, [place])
+    return [*found[:MOST_BRANCHES], *peaks[:MOST_PEAKS]]
 
 
 def _deciders(line: Expr) -> Iterator[Expr]:
@@ -80,6 +94,25 @@ def _deciders(line: Expr) -> Iterator[Expr]:
             yield kinked.args[0]
 
 
+def _peaks(line: Expr) -> Iterator[tuple[Symbol, Fraction | int]]:
+    """Where the exponential of a parabola in one parameter, or a negative power of one, has a narrow peak."""
+    steep = [(node.args[0], False) for node in line.atoms(exp)]
+    steep += [(node.base, True) for node in line.atoms(Pow) if node.exp.is_negative]
+    for body, is_base in steep:
+        if len(body.free_symbols) != 1 or not all(isinstance(atom, Symbol) for atom in body.free_symbols):
+            continue
+        (symbol,) = body.free_symbols
+        if not body.is_polynomial(symbol) or (parabola := Poly(body, symbol)).degree() != 2:
+            continue
+        second, first, _ = parabola.all_coeffs()
+        centre = -first / (2 * second)
+        curvature = 2 * second / body.subs(symbol, centre) if is_base else -2 * second
+        size = curvature * centre**2
+        if size.is_extended_real and size.is_finite and size > NARROW:
+            near = float(centre)
+            yield symbol, round(near) if symbol.is_integer else Fraction(near).limit_denominator(10**6)
+
+
 def _around(decider: Expr, symbol: Basic, first: Point) -> Iterator[Fraction | int]:
     """Values of one parameter at each change of sign, where it is rational, and on both sides, the others as at the first point."""
     others = {
@@ -91,16 +124,22 @@ def _around(decider: Expr, symbol: Basic, first: Point) -> Iterator[Fraction | i
     body = decider.subs({s: exact(value) for s, value in others.items()})
     if body.free_symbols != {symbol} or isinstance(first.values[symbol.name], LengthLaw):
         return
+    for left, right in _turns(body, symbol):
+        yield from _change(body, symbol, left, right)
+        for near, away in ((left, 1 / BEYOND), (right, BEYOND)):
+            moved = Fraction(near).limit_denominator(10**12) * (away if near > 0 else 1 / away)
+            yield max(round(moved), 1) if symbol.is_integer else moved
+
+
+def _turns(body: Expr, symbol: Basic) -> Iterator[tuple[float, float]]:
+    """Places next to each other between which the branch changes."""
     places = LOOK if symbol.is_nonnegative else [*(-v for v in reversed(LOOK)), *LOOK]
     if symbol.is_integer:
         places = sorted({float(round(v)) for v in places if abs(v) < 1e4} | {float(v) for v in range(1, 200)})
     seen = [_branch(body, symbol, place) for place in places]
     for left, right, before, after in zip(places, places[1:], seen, seen[1:]):
         if None not in (before, after) and before != after:
-            yield from _change(body, symbol, left, right)
-            for near, away in ((left, 1 / BEYOND), (right, BEYOND)):
-                moved = Fraction(near).limit_denominator(10**12) * (away if near > 0 else 1 / away)
-                yield max(round(moved), 1) if symbol.is_integer else moved
+            yield left, right
 
 
 def _branch(body: Expr, symbol: Basic, place: float) -> Expr | bool | None:

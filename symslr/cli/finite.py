@@ -66,7 +66,9 @@ def finite(
         None, "--alpha", parser=options.positive, help="Samples per dimension, alpha = N/D > 0."
     ),
     alphas: str = typer.Option(
-        "", "--alphas", help="Several such numbers, as 1,2,4, in place of --alpha: each branch is followed along them."
+        None,
+        "--alphas",
+        help="Several such numbers, as 1,2,4, in place of --alpha: each branch is followed along them.",
     ),
     rk: float = typer.Option(
         None, "--rk", parser=options.positive, help="Ridge of the key, r_k > 0; the fit pays r_k |k|^2 / 2."
@@ -100,12 +102,12 @@ def finite(
     as_json: bool = options.JsonOption,
 ) -> None:
     """Test risk of an attention fitted to N = alpha D samples with ridges, as D grows: the replica-symmetric prediction."""
-    if alpha is None and not alphas:
+    if alpha is None and alphas is None:
         raise ValueError("--alpha: missing; expected a number such as 2, or several in --alphas")
-    if alpha is not None and alphas:
+    if alpha is not None and alphas is not None:
         raise ValueError("--alpha: found with --alphas; expected one of them")
     if optimal:
-        if alphas:
+        if alphas is not None:
             raise ValueError("--alphas: found with --bayes-optimal; expected --alpha")
         of_a_fit = {"--tuned": tuned, "--attention": attention, "--kernel": kernel}
         of_a_fit |= {"--rk": rk, "--rv": rv, "--branch": branch, "--shift": shift, "--precision": precision}
@@ -117,9 +119,9 @@ def finite(
             _bayes_optimal(asked_task, alpha, seed, as_json)
         return
     given = _ridge(rk, rv, tuned)
-    if alphas and branch is not None:
+    if alphas is not None and branch is not None:
         raise ValueError("--branch: found with --alphas, which shows every branch; expected --alpha")
-    path: list[float] = _numbers(alphas) if alphas else []
+    path: list[float] = [] if alphas is None else _numbers(alphas)
     if path:
         check_alphas(path)
     else:
@@ -269,12 +271,16 @@ def _curve(
         typer.echo(json.dumps({**about, "points": rows}))
         return
     typer.echo(f"Test risk of {chosen.name} attention, {problem.task.name} task at {options.where(problem.as_json())}")
-    typer.echo(f"  {'alpha':>8}  {'risk':<20} {'energy':<20} {'r_k':>8} {'r_v':>8}  branch")
-    for point in points:
+    shown = [f"{point.alpha:g}" for point in points]
+    if len(set(shown)) < len(shown):  # as they were told apart
+        shown = [repr(point.alpha) for point in points]
+    wide = max(8, *map(len, shown))
+    typer.echo(f"  {'alpha':>{wide}}  {'risk':<20} {'energy':<20} {'r_k':>8} {'r_v':>8}  branch")
+    for alpha, point in zip(shown, points, strict=True):
         for fit in point.fits:
             mark = "" if fit.stable else ", replica symmetry broken"
             typer.echo(
-                f"  {point.alpha:8g}  {_with_error(fit.risk):<20} {_with_error(fit.energy):<20}"
+                f"  {alpha:>{wide}}  {_with_error(fit.risk):<20} {_with_error(fit.energy):<20}"
                 f" {point.tuned.r_k:8.4g} {point.tuned.r_v:8.4g}  {fit.branch}{_remarks(point.tuned)}{mark}"
             )
 

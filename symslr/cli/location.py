@@ -189,8 +189,6 @@ def optimal(
     wanted = read_task(task, length, nu, noise, dash="--", symbolic=True)
     with answered_within(seconds, options.SIMPLER):
         law, found, missing = _optimal(wanted)
-    from sympy import Expr
-
     from symslr.algebra.derivation import as_text
 
     value, none = None, f"needs a value of {', '.join(missing)}"
@@ -220,8 +218,7 @@ def optimal(
         typer.echo(f"  its risk {none}")
         return
     numbers = value.as_json()
-    length = law.task.length
-    lengths = str(length) if isinstance(length, Expr) else ",".join(f"{number}:{share}" for number, share in length)
-    at = ", ".join(f"{name}={text}" for name, text in {"L": lengths, **law.as_json()["values"]}.items())
+    described = law.as_json()
+    at = ", ".join(f"{name}={text}" for name, text in {"L": described["length"], **described["values"]}.items())
     typer.echo(f"  Bayes risk {numbers['value']} at {at}")
     typer.echo(f"  error {numbers['error']} ({value.kind}), {value.method}, {value.seconds:.3f} s")

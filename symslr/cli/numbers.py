@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import typer
@@ -56,6 +57,7 @@ def bayes(
             return
     with answered_within(seconds, options.SIMPLER):
         problem = options.problem(task, length, nu, noise, symbolic)
+    from symslr.model.asked import short
     from symslr.theory import bayes_risk
     from symslr.theory.symbolic import bayes_formula
 
@@ -72,7 +74,7 @@ def bayes(
         if number is not None:
             proved = _of_closed_form(problem, formula, number, expr, digits or options.USUAL_DIGITS)
     if proved is not None:
-        show("Bayes risk", problem, proved, {"exact": str(number)}, as_json)
+        show("Bayes risk", problem, proved, {"exact": short(number)}, as_json)
         return
     value = location.weighed_bayes(problem, digits, backend, seconds)
     show("Bayes risk", problem, value, {}, as_json)
@@ -154,7 +156,8 @@ def risk(
         problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
     from symslr.evaluation import evaluate
     from symslr.evaluation.in_time import in_time
-    from symslr.evaluation.minima.least import risk_as_asked
+    from symslr.evaluation.minima.at_scale import risk_as_asked
+    from symslr.model.asked import short
     from symslr.model.text import exactly
     from symslr.theory import population_risk
     from symslr.theory.symbolic import infimum, least_formula, risk_formula
@@ -194,15 +197,12 @@ def risk(
                 )
                 proved = _of_closed_form(problem, made, number, quantity, n)
         if proved is not None:
-            show(title, problem, proved, {**named, "exact": str(number)}, as_json, best)
+            show(title, problem, proved, {**named, "exact": short(number)}, as_json, best)
             return
     place, limits = None if at is None else exactly(at), options.intervals(searched, chosen)
     backend = "arb" if certified else None
-
-    def compute(n: int | None) -> tuple[Value, dict[str, Value]]:
-        return risk_as_asked(problem.task, chosen, place, problem.values, n, backend, limits)
-
-    value, places = in_time(seconds, digits, compute)
+    asked = partial(risk_as_asked, problem.task, chosen, place, problem.values, backend=backend, bounds=limits)
+    value, places = in_time(seconds, digits, asked)
     show(title, problem, value, named, as_json, places)
 
 

@@ -27,7 +27,7 @@ def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], 
             digits came, and what may be asked instead.
         ValueError: for a budget that is no number of seconds.
     """
-    if not (isinstance(seconds, (int, float)) and 0 < seconds <= LONGEST):
+    if isinstance(seconds, bool) or not (isinstance(seconds, (int, float)) and 0 < seconds <= LONGEST):
         raise ValueError(f"seconds: found {seconds!r}; expected a number above 0 and up to {LONGEST:g}")
     refused: CannotEvaluate | None = None
     parts = USUAL if digits is None else ASKED

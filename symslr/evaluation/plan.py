@@ -12,7 +12,7 @@ from sympy import exp as exp_
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.reduction import reduce
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.form import laplace_form, together
+from symslr.evaluation.laplace.form import grouped, laplace_form
 from symslr.evaluation.laplace.node import LaplaceNode
 from symslr.evaluation.largest_token.form import cumulative_form
 from symslr.evaluation.largest_token.node import LargestTokenNode
@@ -158,7 +158,7 @@ def _shared(nodes: Mapping[Symbol, Node]) -> list[tuple[LaplaceNode, tuple[Symbo
     own = {s: node for s, node in nodes.items() if isinstance(node, LaplaceNode) and not node.is_correlated}
     symbols = list(own)
     found = []
-    for form, places in together([own[s].form for s in symbols]) if len(own) > 1 else []:
+    for form, places in grouped([own[s].form for s in symbols]) if len(own) > 1 else []:
         members = tuple(symbols[place] for place in places)
         parameters = {parameter for s in members for parameter in own[s].parameters}
         if len(members) > 1:

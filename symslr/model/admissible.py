@@ -11,8 +11,9 @@ from functools import cache, lru_cache
 import numpy as np
 from sympy import Expr, Float, Integer, Mul, Rational, S, atanh, erfc, oo
 
+from symslr.model.breakpoints import CUT
 from symslr.model.float64 import compiled, logs_of_one_more, uncancelled
-from symslr.model.form import check_parameters, check_weight
+from symslr.model.form import check_parameters, check_weight, in_brief
 from symslr.model.places import far_nodes
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
@@ -121,26 +122,30 @@ def check_weight_at(law: SequenceLaw, length: int, values: tuple[tuple[Expr, flo
         here = law.subs(L, length)
     except ValueError:
         raise ValueError(
-            f"weight {law.weight}: not a number at L={length}; expected lengths at which it is one"
+            f"weight {in_brief(law.weight)}: not a number at L={length}; expected lengths at which it is one"
         ) from None
     at = ", ".join([f"L={here.length}", *(f"{symbol}={value:g}" for symbol, value in values)])
     try:
         # a selection has sum_l g(l, chi) = L at every chi, so its mean is 1 by symmetry
         mean = Mean(1.0, 0.0, lowest_kernel(law, given)) if law.is_selection else weight_mean(here, given)
     except OverflowError:
-        raise ValueError(f"weight {law.weight}: holds a number beyond 1e308; expected smaller ones") from None
+        raise ValueError(f"weight {in_brief(law.weight)}: holds a number beyond 1e308; expected smaller ones") from None
     if not np.isfinite(mean.value):
-        raise NoDensity(f"weight {law.weight}: found no finite mean under the token law ({at}); expected mean 1")
+        raise NoDensity(
+            f"weight {in_brief(law.weight)}: found no finite mean under the token law ({at}); expected mean 1"
+        )
     if not mean.lowest >= -1e-12:
-        raise NoDensity(f"weight {law.weight}: found the negative value {mean.lowest:.4g} ({at}); expected g >= 0")
+        raise NoDensity(
+            f"weight {in_brief(law.weight)}: found the negative value {mean.lowest:.4g} ({at}); expected g >= 0"
+        )
     if mean.error > NOT_FOUND * max(1.0, abs(mean.value)):
         raise NoDensity(
-            f"weight {law.weight}: its mean is not found ({at}): quadrature gives {mean.value:.4g} with an error of "
+            f"weight {in_brief(law.weight)}: its mean is not found ({at}): quadrature gives {mean.value:.4g} with an error of "
             f"{mean.error:.1g}; expected a weight with fewer or wider features"
         )
     if abs(mean.value - 1) > MEAN_TOLERANCE + 3 * mean.error:
         raise ValueError(
-            f"weight {law.weight}: found mean {_near_one(mean.value)} ({at}); expected 1, so divide the weight by it"
+            f"weight {in_brief(law.weight)}: found mean {_near_one(mean.value)} ({at}); expected 1, so divide the weight by it"
         )
 
 
@@ -162,7 +167,7 @@ def check_density_at(law: ScalarLaw, values: tuple[tuple[Expr, float], ...]) -> 
         NoDensity: when it is negative somewhere or has no mass that is found.
         ValueError: when its mass is not 1.
     """
-    named = f"token law {law.density}"
+    named = f"token law {in_brief(law.density)}"
     at = f" ({', '.join(f'{symbol}={value:g}' for symbol, value in values)})" if values else ""
     try:
         mass = weight_mean(SequenceLaw(S.One, Integer(2), law), dict(values))
@@ -186,6 +191,32 @@ def check_density_at(law: ScalarLaw, values: tuple[tuple[Expr, float], ...]) -> 
         raise ValueError(f"{named}: found total mass {_near_one(mass.value)}{at}; expected a density with mass 1")
 
 
+def check_dominated(relevant: ScalarLaw, others: ScalarLaw) -> None:
+    """Refuse a law of the relevant token with mass where the others have none: such a token has no likelihood ratio.
+
+    Raises:
+        ValueError: naming a place.
+    """
+    if not others.density.has(*CUT):  # it may be 0 in float64, but is not
+        return
+    values = dict(_trial(tuple(sorted(relevant.free_symbols | others.free_symbols, key=str)), PARAMETER_VALUES[0]))
+    grid = _within(others.support, np.linspace(-20, 20, 1601), NEAR)
+    with np.errstate(all="ignore"):
+        try:
+            p1, p0 = (
+                np.broadcast_to(compiled((x, *values), law.density)(grid, *values.values()), grid.shape)
+                for law in (relevant, others)
+            )
+        except (OverflowError, ZeroDivisionError):
+            return
+    exact_values = {symbol: Rational(value) for symbol, value in values.items()}
+    for place in grid[(p0 == 0) & (p1 > 0)][:SOME]:
+        if others.density.xreplace({**exact_values, x: Rational(float(place))}).is_zero:
+            raise ValueError(
+                f"token laws: at x = {place:g} others is 0 and relevant is not; expected others > 0 where relevant is"
+            )
+
+
 def _near_one(value: float) -> str:
     """A number to six digits, or to as many as tell it from 1."""
     return next(text for digits in range(6, 18) if (text := f"{value:.{digits}g}") != "1" or digits == 17)
@@ -207,7 +238,7 @@ def _suited(symbol: Expr, value: float) -> float:
 NEAR, NEAREST = 1e-4, 1e-9
 """How near to an end of the tokens a kernel is looked at, over how far: for zeros, as e^(-1/x) has none, and for signs."""
 SOME = 8
-"""Negative values of a kernel that are looked at in 30 digits."""
+"""Places that float64 finds wanting and that are looked at exactly."""
 
 
 def check_kernel(

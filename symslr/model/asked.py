@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from sympy import Expr, oo
 
+from symslr.model.admissible import check_density_at
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS, MaxSLR, softmax
 from symslr.model.length_law import LengthLaw
@@ -18,6 +20,7 @@ from symslr.model.request import LENGTH_EXPECTED, AttentionRequest, HeadsRequest
 from symslr.model.symbols import Delta, L, nu
 from symslr.model.task import Task
 from symslr.model.text import exactly
+from symslr.model.text_numbers import in_short
 from symslr.model.written import attention_from_text, length_of, model_of_tables
 
 LOCATIONS = ("location", "prior", "signal", "key_covariance")
@@ -52,13 +55,18 @@ class Located:
 
 def _described(task: Task | LocationTask, values: Mapping[Expr, Expr]) -> dict[str, Any]:
     length = task.length
-    shown = ",".join(f"{n}:{p}" for n, p in length) if isinstance(length, LengthLaw) else str(length)
+    shown = ",".join(f"{short(n)}:{short(p)}" for n, p in length) if isinstance(length, LengthLaw) else short(length)
     return {
         "task": task.name,
         "length": shown,
-        "noise": str(task.noise),
-        "values": {str(symbol): str(value) for symbol, value in values.items()},
+        "noise": short(task.noise),
+        "values": {str(symbol): short(value) for symbol, value in values.items()},
     }
+
+
+def short(number: Expr) -> str:
+    """An exact number as text, a long one by a power of ten; another expression as SymPy prints it."""
+    return in_short(Fraction(int(number.p), int(number.q))) if number.is_Rational else str(number)
 
 
 def located(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> Located:
@@ -139,6 +147,9 @@ def problem(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> P
     if wanted.nu is not None and "nu" in unused:
         raise ValueError(f"{dash}nu: the task {final.name} does not depend on nu; leave the option out")
     attention = written.attention if written is not None else None
+    parameters = sorted(final.base.free_symbols, key=str)
+    if parameters and all(s in values for s in parameters):  # a formula in closed form may hold nothing of the tokens
+        check_density_at(final.base, tuple((s, float(values[s])) for s in parameters))
     return Problem(final, {s: v for s, v in values.items() if str(s) not in unused}, attention)
 
 

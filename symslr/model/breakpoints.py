@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Piecewise, Pow, S, Symbol, exp, sign
+from sympy import Abs, Basic, DiracDelta, Expr, Heaviside, Max, Min, Piecewise, Pow, S, Symbol, exp, sign
 from sympy.core.function import Function
 from sympy.core.relational import Relational
 
@@ -32,7 +32,10 @@ def bends(expr: Expr, x: Symbol) -> tuple[tuple[Expr, Expr], ...]:
     for node in expr.atoms(Function, Pow):
         for inner in _inside(node):
             if inner.has(x) and inner != x:
-                found |= {(inner, equation): None for equation in (inner, inner.diff(x)) if equation.has(x)}
+                slope = inner.diff(x).replace(
+                    DiracDelta, lambda *_: S.Zero
+                )  # a jump is a breakpoint, no zero of a slope
+                found |= {(inner, equation): None for equation in (inner, slope) if equation.has(x)}
     return tuple(found)
 
 
@@ -68,7 +71,9 @@ def _outermost_polynomials(expr: Basic, x: Symbol) -> Iterator[Expr]:
 
 
 def _inside(node: Expr) -> Sequence[Expr]:
-    """What a function or a root is taken of, and the exponent of a power; of a polynomial nothing."""
+    """What a function or a root is taken of, and the exponent of a power; of polynomials and of cases nothing."""
+    if isinstance(node, Piecewise):
+        return []
     if isinstance(node, exp):
         return [node.exp]
     if node.is_Pow and node.exp.is_Integer and node.exp.is_positive:

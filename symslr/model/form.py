@@ -28,6 +28,16 @@ MEANINGS: dict[Basic, str] = {
 RESERVED = BOUND_IN_SEQUENCE | MEANINGS.keys()
 
 
+SHOWN, HEAD, TAIL = 64, 48, 12
+"""Characters of an expression that stands whole in a line about it; of a longer one, those at its beginning and its end."""
+
+
+def in_brief(expr: Basic) -> str:
+    """An expression as a refusal shows it: no more of it than tells which it is."""
+    text = str(expr)
+    return text if len(text) <= SHOWN else f"{text[:HEAD]}...{text[-TAIL:]}"
+
+
 def check_parameters(expr: Expr, what: str, allowed: Set[Basic] = frozenset()) -> None:
     """Refuse a reserved symbol outside ``allowed``, a function without a definition, and one with jumps without end.
 
@@ -64,13 +74,17 @@ def check_weight(weight: Expr) -> None:
     parameters = _without_keys(outside, {epsilon}, weight).free_symbols
     for total in bare.atoms(Sum):
         if total.function.has(Sum) or len(total.limits) != 1 or tuple(total.limits[0][1:]) != (1, L):
-            raise ValueError(f"weight {weight}: found {total}; expected single sums over all tokens, l = 1, ..., L")
+            raise ValueError(
+                f"weight {in_brief(weight)}: found {in_brief(total)}; expected single sums over all tokens, l = 1, ..., L"
+            )
         token = total.limits[0][0]
         summand = _without_keys(total.function, {epsilon, token}, weight)
         if token in summand.free_symbols:
-            raise ValueError(f"weight {weight}: {total} treats tokens by number; expected one that treats them alike")
+            raise ValueError(
+                f"weight {in_brief(weight)}: {in_brief(total)} treats tokens by number; expected one that treats them alike"
+            )
         parameters |= summand.free_symbols
-    _check_symbols(parameters, f"weight {weight}")
+    _check_symbols(parameters, f"weight {in_brief(weight)}")
     check_parameters(weight, "weight", allowed=RESERVED)
 
 
@@ -78,5 +92,5 @@ def _without_keys(expr: Expr, tokens: Set[Basic], weight: Expr) -> Expr:
     """``expr`` with the key projections of ``tokens`` replaced by letters; any other indexed quantity is refused."""
     for item in expr.atoms(Indexed):
         if item.base != chi or item.indices[0] not in tokens:
-            raise ValueError(f"weight {weight}: mentions {item}; expected chi[epsilon] and sums over chi[l]")
+            raise ValueError(f"weight {in_brief(weight)}: mentions {item}; expected chi[epsilon] and sums over chi[l]")
     return expr.xreplace({item: Dummy() for item in expr.atoms(Indexed)})

@@ -32,8 +32,25 @@ def check_noise(noise: float) -> None:
         raise ValueError(f"noise: found {noise:g}; expected a standard deviation Delta from 0 to {NOISIEST:g}")
 
 
+def real_number(value: Any, what: str) -> float:
+    """A number as float64 has it: no truth value and no text, which Python reads as numbers, and nothing masked or complex.
+
+    Raises:
+        ValueError: in one line.
+    """
+    kind = getattr(getattr(value, "dtype", None), "kind", "f")
+    if not isinstance(value, (bool, str, bytes)) and kind in "iufO" and not getattr(value, "ndim", 0):
+        try:
+            if not hasattr(value, "mask"):
+                return float(value)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise ValueError(f"{what}: found {' '.join(repr(value).split())[:60]}; expected a real number")
+
+
 def check_abundance(alpha: float) -> None:
     """Refuse a number of samples per dimension that is not positive, or so large that the population's risk is meant."""
+    alpha = real_number(alpha, "alpha")
     if not 0 < alpha < float("inf"):
         raise ValueError(f"alpha: found {alpha:g}; expected a positive number")
     if alpha > MOST_ABUNDANT:
@@ -45,6 +62,7 @@ def check_abundance(alpha: float) -> None:
 
 def check_alphas(alphas: Sequence[float]) -> None:
     """Refuse no alpha, the same one twice, and one that ``check_abundance`` refuses."""
+    alphas = [real_number(alpha, "alphas") for alpha in alphas]
     if not alphas or len(set(alphas)) < len(alphas):
         raise ValueError(f"alphas: found {', '.join(f'{a:g}' for a in alphas) or 'none'}; expected distinct numbers")
     for alpha in alphas:
@@ -53,5 +71,5 @@ def check_alphas(alphas: Sequence[float]) -> None:
 
 def check_precision(precision: float) -> None:
     """Refuse a relative standard error that is out of reach or says nothing."""
-    if not FINEST <= precision <= COARSEST:
+    if not FINEST <= real_number(precision, "precision") <= COARSEST:
         raise ValueError(f"precision: found {precision:g}; expected a relative standard error from 1e-5 to 0.2")

@@ -6,6 +6,7 @@ from sympy import Abs, Basic, Expr, S, gamma, oo, pi, sqrt
 from sympy import exp as exp_
 
 from symslr.model.exact import exact
+from symslr.model.pieces import density_without_pieces
 from symslr.model.symbols import x
 
 
@@ -17,14 +18,14 @@ class ScalarLaw(Basic):
         lower, upper: ends of the support, ``-oo`` and ``oo`` by default.
 
     Raises:
-        ValueError: when the support is empty or depends on ``x``.
+        ValueError: when the support is empty or depends on ``x``, or a Piecewise has cases that are not intervals of ``x``.
     """
 
     def __new__(cls, density: Expr, lower: Expr = -oo, upper: Expr = oo) -> ScalarLaw:
         ends = exact(lower, "support"), exact(upper, "support")
         if x in ends[0].free_symbols | ends[1].free_symbols or (ends[0] < ends[1]) == S.false:
             raise ValueError(f"support: found ({ends[0]}, {ends[1]}); expected lower < upper")
-        return super().__new__(cls, exact(density, "density"), *ends)
+        return super().__new__(cls, density_without_pieces(exact(density, "density"), *ends, "density"), *ends)
 
     @property
     def density(self) -> Expr:

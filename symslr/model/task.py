@@ -8,7 +8,7 @@ from typing import Any
 
 from sympy import Expr, Integer, S, latex, oo
 
-from symslr.model.admissible import check_density, check_mean_one
+from symslr.model.admissible import check_density, check_dominated, check_mean_one
 from symslr.model.exact import NotExact, exact
 from symslr.model.form import check_parameters
 from symslr.model.length_law import LengthLaw
@@ -63,7 +63,8 @@ class Task:
         Its weight is the likelihood ratio g = p1(chi_epsilon) / p0(chi_epsilon).
 
         Raises:
-            ValueError: when the two laws have different supports, besides what ``Task`` refuses.
+            ValueError: when the two laws have different supports, or that of the others is 0 where the relevant one is not,
+                besides what ``Task`` refuses.
         """
         for law in (relevant, others):
             if not isinstance(law, ScalarLaw):
@@ -73,6 +74,7 @@ class Task:
             raise ValueError(
                 f"token laws: found supports {relevant.support} and {others.support}; expected the same for both"
             )
+        check_dominated(relevant, others)
         ratio = (relevant.density / others.density).subs(x, chi[epsilon])
         return cls(ratio, base=others, **keywords)
 

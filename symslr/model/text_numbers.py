@@ -31,6 +31,32 @@ def read_number(text: str, *, what: str = "number", allow_infinite: bool = False
     return _number(source, 0, text)
 
 
+LONGEST_WRITTEN = 20
+"""Characters of a number that stands as it is: more than an integer of 64 bits has digits."""
+
+
+def in_short(value: Fraction | int) -> str:
+    """A number as text that ``read_number`` reads again; a long one by powers of ten where that is shorter.
+
+    >>> in_short(Fraction(1, 3)), in_short(Fraction(2, 10**300)), in_short(Fraction(10**60, 3))
+    ('1/3', '2e-300', '1e60/3')
+    """
+    value, plain = Fraction(value), str(value)
+    if len(plain) <= LONGEST_WRITTEN:
+        return plain
+    forms = ["/".join(_power_of_ten(part) for part in plain.split("/")), plain]
+    places = value.denominator.bit_length()
+    if 10**places % value.denominator == 0:  # it ends as a decimal
+        forms.insert(0, _power_of_ten(str((value * 10**places).numerator), -places))
+    return min(forms, key=len)
+
+
+def _power_of_ten(digits: str, exponent: int = 0) -> str:
+    kept = digits.rstrip("0")
+    exponent += len(digits) - len(kept)
+    return f"{kept}e{exponent}" if exponent else kept
+
+
 def read_length(text: str, *, what: str = "length") -> int | tuple[tuple[int, Fraction], ...]:
     """A fixed length '3', or a law of the length '1:1/3,2:1/3,3:1/3' as pairs (length, probability) in rising order.
 

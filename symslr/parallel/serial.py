@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+from contextlib import ContextDecorator
 from threading import RLock
-from typing import ParamSpec, TypeVar
 
 from symslr.parallel.blas import on_one_blas_thread
 
-P = ParamSpec("P")
-T = TypeVar("T")
 
-LOCK = RLock()
-"""A thread that holds it may take it again."""
+class OneAtATime(ContextDecorator):
+    """A context, or a decorator, that waits until no other thread is in it, with one thread for NumPy's products.
+
+    A thread that is in it may enter again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        try:
+            on_one_blas_thread.__enter__()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(self, *fault: object) -> None:
+        try:
+            on_one_blas_thread.__exit__(*fault)
+        finally:
+            self._lock.release()
 
 
-def one_at_a_time(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, waiting until no other thread is in one of its kind, and with one thread for NumPy's products."""
-
-    @wraps(function)
-    def waiting(*args: P.args, **kwargs: P.kwargs) -> T:
-        with LOCK, on_one_blas_thread:
-            return function(*args, **kwargs)
-
-    return waiting
+one_at_a_time = OneAtATime()

@@ -23,6 +23,7 @@ import numpy as np
 from scipy.special import log_ndtr
 from sympy import S
 
+from symslr.model.form import in_brief
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import x
@@ -108,7 +109,9 @@ def position_levels(law: SequenceLaw, values: Values) -> PositionLevels:
         reference = log_of_product(law.base.density) - log_of_product(STANDARD_NORMAL.density)
     kernel = law.posterior_kernel if law.is_selection else law.relevant_factor
     if kernel is None:
-        raise ValueError(f"weight: found {law.weight}; expected one of the relevant token alone, or a selection")
+        raise ValueError(
+            f"weight: found {in_brief(law.weight)}; expected one of the relevant token alone, or a selection"
+        )
     numeric = [fixed(each, values, frozenset({x})) for each in (log_of_product(kernel), reference)]
     log_kernel, log_base = (plain(each, (x,)) for each in numeric)
     return (SelectionLevels if law.is_selection else SingleLevel)(log_kernel, log_base)

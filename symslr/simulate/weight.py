@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from sympy import Dummy, Expr, limit, log, oo
 
+from symslr.model.form import in_brief
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, x
 from symslr.simulate.log_domain import TOKEN, Array, log_of_product, plain, signed_log
@@ -54,7 +55,7 @@ def _of_all(weight: Expr, length: int) -> LogWeight:
             raise ValueError(f"chi: found {projections.shape[-1]} tokens; expected {length}, the length of the law")
         sign, size = function(projections[..., :, None], projections[..., None, :])
         if np.any(sign < 0):
-            raise ValueError(f"weight {weight}: found a negative value; expected g >= 0")
+            raise ValueError(f"weight {in_brief(weight)}: found a negative value; expected g >= 0")
         return np.broadcast_to(size, (*projections.shape, 1))[..., 0]
 
     return log_g
@@ -62,7 +63,9 @@ def _of_all(weight: Expr, length: int) -> LogWeight:
 
 def _largest(law: SequenceLaw, infinite: list[Expr], values: Values, length: int) -> LogWeight:
     if not law.is_selection or len(infinite) > 1:
-        raise ValueError(f"{infinite[0]}: found an infinite value; expected a finite one for the weight {law.weight}")
+        raise ValueError(
+            f"{infinite[0]}: found an infinite value; expected a finite one for the weight {in_brief(law.weight)}"
+        )
     rate = infinite[0]
     rest = {s: v for s, v in values.items() if str(s) != str(rate)}
     log_kernel = log_of_product(fixed(law.posterior_kernel, rest, frozenset({rate, x})))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 
 from symslr.extras import need
 from symslr.parallel.processes import become_worker, processors
@@ -70,6 +71,20 @@ def place_named(text: str, workers: int | None = None) -> Iterator[Place]:
         yield Place(lambda: client.get_executor(pure=False), count)
 
 
+LEAKED = "ignore:resource_tracker"
+"""An option -W: semaphores that a killed process leaves are removed by Python's own process beside it, which warns of them."""
+
+
+def _start_tracker() -> None:
+    """Start the process that removes what a killed one leaves; it takes the warnings to ignore from this one's options."""
+    sys.warnoptions.append(LEAKED)
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        sys.warnoptions.remove(LEAKED)
+
+
 def local_executor(workers: int) -> Executor:
-    """Processes that end when this one does, however it ends."""
+    """Processes that end when this one does, however it ends, and without a word."""
+    _start_tracker()
     return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=become_worker)

@@ -19,7 +19,7 @@ from symslr.evaluation.certified.analytic.line import Line, LineRule
 from symslr.evaluation.certified.analytic.strip import Strips
 from symslr.evaluation.certified.analytic.transform import Transform
 from symslr.evaluation.certified.outer import Integrand
-from symslr.evaluation.errors import CannotEvaluate, NotProved
+from symslr.evaluation.errors import CannotEvaluate, NotProved, TooManyDigits
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR
@@ -189,6 +189,49 @@ def test_tokens_that_are_left_out_of_a_sum_are_in_its_error(monkeypatch: pytest.
             u = (i * transform.exact_step).exp()
             for j, enclosure in enumerate(transform.known[i]):
                 assert enclosure.overlaps(by_integral(kernel, line.factors[j], u))
+
+
+def test_a_table_of_balls_is_made_a_few_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever fits in memory: the same enclosures, the same estimates."""
+    kernel = prepared(1 + z**4)
+    with ctx.workprec(200):
+        whole, parts = (Transform(Line(z, (kernel,), [GAUSSIAN]), 40.0, 4.0, 40.0) for _ in range(2))
+        nodes = range(-whole.per_octave, 2 * whole.per_octave)
+        whole.fill(nodes)
+        monkeypatch.setattr("symslr.evaluation.certified.analytic.line.TABLE_BYTES", 10**5)
+        balls: list[int] = []
+        sums = LineRule.sums
+        monkeypatch.setattr(
+            LineRule,
+            "sums",
+            lambda own, loads, seen: balls.append(loads.nrows() * loads.ncols()) or sums(own, loads, seen),
+        )
+        parts.fill(nodes)
+        assert len(balls) > 1
+        assert max(balls) * 160 <= 10**5
+        assert all(ours.overlaps(theirs) for i in nodes for ours, theirs in zip(parts.known[i], whole.known[i]))
+        before = whole.rule.float_logs(np.arange(-9.0, 9.0))
+        monkeypatch.setattr("symslr.evaluation.certified.analytic.line.AT_ONCE", 2 * len(whole.rule.nodes))
+        assert np.array_equal(before, whole.rule.float_logs(np.arange(-9.0, 9.0)))
+
+
+def test_a_rule_that_does_not_fit_in_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("symslr.evaluation.certified.analytic.line.TABLE_BYTES", 10**5)
+    with ctx.workprec(200), pytest.raises(TooManyDigits, match="too many nodes"):
+        Line(z, (prepared(1 + z**4),), [GAUSSIAN]).rule(40.0)
+
+
+def test_a_far_shift_takes_few_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At nu = 10^4 the density of the relevant key is e^{-x^2/2 + 100x - 5000}; the number is a sum over both tokens."""
+    counts: list[int] = []
+    rule = Line.rule
+    monkeypatch.setattr(Line, "rule", lambda own, *sizes: counts.append(len((made := rule(own, *sizes)).nodes)) or made)
+    risk = population_risk(SpikedSLR(length=2, noise=0), Attention(1 + x**2 + x**4), 1)
+    found = evaluate(risk, {nu: 10**4}, digits=15, backend="arb")
+    assert found.kind is Kind.CERTIFIED
+    with mp.workdps(40):
+        assert abs(found.value - mpmath.mpf("2.6995661224099915908352866519838924e-14")) <= found.error
+    assert max(counts) < 10_000
 
 
 def test_a_steep_kernel_is_proved() -> None:

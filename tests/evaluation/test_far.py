@@ -13,7 +13,7 @@ from sympy import Expr, Integer, Rational, oo, tanh
 
 from symslr.evaluation import evaluate, risk_at
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima import far
+from symslr.evaluation.minima import large
 from symslr.expression.value import Value
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softmax1, softplus
@@ -29,8 +29,8 @@ def agree(one: Value, two: Value) -> bool:
 
 def test_the_series_in_the_scale_holds_the_value_of_a_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Below 0; above it the limit of the series is held against its own formula. At half the scales values take no time."""
-    monkeypatch.setattr(far, "FAR_SCALE", 150.0)
-    monkeypatch.setattr(far, "SIZES", far.SIZES / 2)
+    monkeypatch.setattr(large, "LARGE_SCALE", 150.0)
+    monkeypatch.setattr(large, "SAMPLE_SIZES", large.SAMPLE_SIZES / 2)
     two = SpikedSLR(nu=2, length=2, noise=0)
     found = risk_at(two, softplus, Integer(-155), {})
     assert "series" in found.method
@@ -88,7 +88,7 @@ def test_the_limit_of_large_scales_of_a_step() -> None:
 
 def test_the_series_in_the_signal_holds_the_value_of_a_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
     """At nu = 10^5 both reach: there the series is asked for."""
-    monkeypatch.setattr(far, "FAR_SLOPE", 300.0)
+    monkeypatch.setattr(large, "LARGE_SLOPE", 300.0)
     task = SpikedSLR(nu=10**5, length=3, noise=0)
     found = risk_at(SpikedSLR(length=3, noise=0), softplus, Integer(1), {"nu": 10**5})
     assert "series" in found.method

@@ -124,7 +124,7 @@ def test_the_size_of_a_token() -> None:
     assert abs(usual_size(normal(100, Rational(1, 10**4))) / 100 - 1) < 0.01
     assert 0.2 < usual_size(ScalarLaw(Integer(1), 0, 1)) <= 1
     small = Attended((2 + sign(x - 77),), normal(0, Rational(1, 10**4)))
-    assert abs(small.met({}) / Attended(small.kernels).met({}) / 100 - 1) < 0.1
+    assert abs(small.feature_scale({}) / Attended(small.kernels).feature_scale({}) / 100 - 1) < 0.1
 
 
 def test_the_least_risk_scales_with_the_kernel() -> None:

@@ -17,7 +17,7 @@ from sympy import Abs, Expr, Max, Min, Rational, S, Symbol, cos, exp, log, pi, s
 from symslr.budget import processor_time
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima import search
+from symslr.evaluation.minima.search import search
 from symslr.evaluation.nodes.composed import FormulaNode
 from symslr.evaluation.nodes.node import Context, Pair
 from symslr.model.attention import Attention
@@ -250,7 +250,7 @@ def test_why_there_is_no_value_is_not_computed_again(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(FormulaNode, "evaluate", noted)
     least_risk(MaxSLR(length=3, noise=0), erf, {"nu": 100})
     assert asked
-    assert not [one for one in asked if abs(one[0]) > 15 and one[1] < search.ROUGH]
+    assert not [one for one in asked if abs(one[0]) > 15 and one[1] < search.SCAN_TOLERANCE]
 
 
 @pytest.mark.parametrize("lengths", [{20: 1}, {1: Rational(1, 2), 5: Rational(1, 2)}])

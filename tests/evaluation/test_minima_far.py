@@ -15,12 +15,12 @@ from symslr.budget import processor_time
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.steep.ridge import RidgeTable
-from symslr.evaluation.minima import search
-from symslr.evaluation.minima.at_infinity import limit_of_scale
+from symslr.evaluation.minima.at_infinity import limit_where_largest_is_relevant
 from symslr.evaluation.minima.at_scale import risk_at
+from symslr.evaluation.minima.search import search
 from symslr.evaluation.minima.search.objective import Objective
+from symslr.evaluation.minima.search.profile import _in_principal_axes
 from symslr.evaluation.minima.search.series import Series
-from symslr.evaluation.minima.search.valley import _in_its_axes
 from symslr.evaluation.nodes.node import Context
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.plan import plan
@@ -93,7 +93,7 @@ def test_the_errors_of_series_hold() -> None:
         values = limit + first * h + second * h**2 / (1 + width * h) + part * h * np.exp(-1 / (turn * h))
         for count in (4, 5, 6, 7):
             found = Series(values[:count], 1.75, 1e-14)
-            ratios.append(abs(found(0.0) - limit) / found.doubt(0.0))
+            ratios.append(abs(found(0.0) - limit) / found.error_at(0.0))
     assert np.mean(np.array(ratios) > 1.0) < 0.005
     assert max(ratios) < 5.0
 
@@ -103,8 +103,8 @@ def test_a_change_that_is_small_by_chance_is_no_error() -> None:
     shift = Series(values, 1.75, 0.0)(0.0) - Series(values[:-1], 1.75, 0.0)(0.0)
     weight = Series([0.0, 0.0, 0.0, 1.0], 1.75, 0.0)(0.0)
     chance = Series([*values[:-1], values[-1] - shift / weight], 1.75, 0.0)  # its last value moves it by nothing
-    assert chance(0.0) == pytest.approx(chance.before(0.0), abs=1e-12)
-    assert chance.doubt(0.0) >= abs(chance.before(0.0) - chance.before.before(0.0)) / 20
+    assert chance(0.0) == pytest.approx(chance.without_last(0.0), abs=1e-12)
+    assert chance.error_at(0.0) >= abs(chance.without_last(0.0) - chance.without_last.without_last(0.0)) / 20
 
 
 def test_a_minimum_far_out_at_random_length() -> None:
@@ -143,7 +143,7 @@ def test_a_fall_at_the_end_of_the_scan_costs_few_values(
     What it finds is no higher than any risk beside it, or further out than all values.
     """
     known: dict[tuple[float, ...], list[object]] = defaultdict(list)
-    monkeypatch.setattr("symslr.evaluation.minima.search.objective.computed", lambda node, scope: known)
+    monkeypatch.setattr("symslr.evaluation.minima.search.objective.evaluations", lambda node, scope: known)
     risk = population_risk(task, attention)
     value, place = minimise(risk, [a])
     assert sum(map(len, known.values())) <= most + (0 if attention.is_normalised else 18 * 7)
@@ -207,7 +207,7 @@ def test_steep_sums_of_exponentials_find_the_largest_token(kernel: Expr, backend
 )
 def test_other_kernels_leave_weight_elsewhere(kernel: Expr) -> None:
     """Of both signs, of rate 0, less than nothing, and no sum: the weight of the smallest token, or that of the others, stays."""
-    assert limit_of_scale(MaxSLR(oo, noise=0, length=3), Attention(kernel)) is None
+    assert limit_where_largest_is_relevant(MaxSLR(oo, noise=0, length=3), Attention(kernel)) is None
 
 
 def test_softmax1_on_two_tokens_is_best_at_a_finite_scale() -> None:
@@ -251,7 +251,9 @@ def test_tokens_far_from_a_ridge_are_seen_while_its_window_is_looked_for(monkeyp
         sizes.append(self.size)
 
     monkeypatch.setattr(RidgeTable, "__init__", noted)
-    monkeypatch.setattr(search, "NEARBY", -1.0)  # values far out, which are not asked for where one nearby has vanished
+    monkeypatch.setattr(
+        search, "FIRST_SCALES", -1.0
+    )  # values far out, which are not asked for where one nearby has vanished
     value, _ = least_risk(SpikedSLR(nu=100000, length=3, noise=0), softmax1, {})
     assert float(value) == 0.0
     assert 0.0 < float(value.error) < 1e-300
@@ -321,6 +323,6 @@ def test_softplus_beside_many_tokens_falls_to_its_limit_as_the_cube() -> None:
 def test_a_slope_of_exactly_zero_is_no_step() -> None:
     """Regression: erf attention on max at nu = 10^10 ended in a division by zero, where a search met a place with no slope."""
     bowl = Objective(plan(1 + a**2 + c**2), (a, c), Context(FLOAT, 1e-12), {})
-    value, _, places = _in_its_axes(bowl, [0.0, 0.0])
+    value, _, places = _in_principal_axes(bowl, [0.0, 0.0])
     assert float(value) == 1
     assert all(abs(float(place)) < 1e-6 for place, _ in places)

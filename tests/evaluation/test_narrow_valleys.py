@@ -12,13 +12,13 @@ from sympy import Abs, Expr, Rational, cosh, exp, log, sin, tanh
 
 from symslr import Attention, SpikedSLR
 from symslr.evaluation import CannotEvaluate, least_risk
-from symslr.evaluation.minima.element_wise import MOST
-from symslr.evaluation.minima.element_wise import valleys as element_wise_valleys
+from symslr.evaluation.minima.element_wise import MOST_MINIMA
+from symslr.evaluation.minima.element_wise import points_around_minima as element_wise_valleys
 from symslr.evaluation.minima.features import Attended
-from symslr.evaluation.minima.search.grid import MOST as MOST_BETWEEN
+from symslr.evaluation.minima.search.bracket import near_bottom
+from symslr.evaluation.minima.search.grid import MOST_EXTRA as MOST_BETWEEN
 from symslr.evaluation.minima.search.grid import scan_points
 from symslr.evaluation.minima.search.objective import Objective
-from symslr.evaluation.minima.search.search import _bottom
 from symslr.model.scalar_law import STANDARD_NORMAL, normal
 from symslr.model.symbols import x
 from symslr.theory import population_risk
@@ -177,9 +177,9 @@ def attended(kernel: Expr, strength: int, normaliser: str | None) -> Attended:
 def test_a_scan_looks_where_a_kernel_turns_at_the_relevant_token(normaliser: str | None, place: int) -> None:
     """Regression: under a normaliser the least risk of such a kernel at L = 2, nu = 1000 was 0.202 +- 6e-13 for 0.0504."""
     kernel = tanh(x) + Rational(101, 100) + 3 * exp(-50 * (x - place) ** 2)
-    found = np.array(attended(kernel, 1000, normaliser).closer({}, scan_points(1)))
+    found = np.array(attended(kernel, 1000, normaliser).extra_scan_points({}, scan_points(1)))
     assert np.sum(np.abs(found * 1000**0.5 - place) < 0.2) >= 2
-    assert len(found) <= (MOST_BETWEEN if normaliser else 3 * MOST)
+    assert len(found) <= (MOST_BETWEEN if normaliser else 3 * MOST_MINIMA)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_scan_looks_where_a_kernel_turns_at_the_relevant_token(normaliser: str
 )
 @pytest.mark.parametrize("strength", [2, 100])
 def test_usual_kernels_need_no_more_values(kernel: Expr, strength: int) -> None:
-    assert len(attended(kernel, strength, "sum").closer({}, scan_points(1))) == 0
+    assert len(attended(kernel, strength, "sum").extra_scan_points({}, scan_points(1))) == 0
 
 
 @pytest.mark.parametrize("length", [2, 7])
@@ -209,7 +209,7 @@ def test_valleys_from_one_token_are_those_of_the_risk(kernel: Expr, written: Any
     moves = np.diff(values)
     bottoms = 1 + np.flatnonzero((moves[:-1] < -1e-9) & (moves[1:] > 1e-9))
     assert len(bottoms) >= 2
-    for i in bottoms[np.argsort(values[bottoms])][: MOST // 2]:
+    for i in bottoms[np.argsort(values[bottoms])][: MOST_MINIMA // 2]:
         assert np.min(np.abs(found / scales[i] - 1)) < 0.01
 
 
@@ -224,7 +224,7 @@ def test_the_bottom_of_a_valley_narrower_than_a_step_of_differences() -> None:
             return risk(float(place[0]) / 75)
 
     points = np.array([-0.924775, -0.918506, -0.908611])
-    _, place = _bottom(cast(Objective, Values()), points, np.array([risk(own / 75) for own in points]))
+    _, place = near_bottom(cast(Objective, Values()), points, np.array([risk(own / 75) for own in points]))
     assert abs(place / 75 - least_between(risk, *points[[0, 2]] / 75)[1]) < (points[2] - points[0]) / 75 / 16
 
 

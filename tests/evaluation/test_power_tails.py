@@ -14,7 +14,7 @@ from sympy import Abs, Expr, Max, Rational, S, cosh, exp, gamma, log, oo, sin
 
 from benchmarks.weights import mean_of
 from symslr.evaluation import CannotEvaluate, evaluate, least_risk
-from symslr.evaluation.quadrature.mesh import Stretch
+from symslr.evaluation.quadrature.mesh import ArsinhSumMap
 from symslr.model.attention import Attention
 from symslr.model.catalogue import linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import ScalarLaw, student
@@ -85,7 +85,7 @@ def test_what_has_no_value_or_no_such_digits_is_refused_with_the_reason() -> Non
 def test_centred_meshes_integrate_a_cut_far_out_in_the_tail() -> None:
     """E[1 - exp(-e^{a(x - c)})] of a Cauchy law: beyond c it is the tail 1/(pi c) up to O(1/c^2)."""
     cuts = np.array([3e3, 1e8])
-    mesh = Stretch(np.column_stack([0 * cuts, cuts]), np.ones((2, 2))).mesh(1e26, 0.1)
+    mesh = ArsinhSumMap(np.column_stack([0 * cuts, cuts]), np.ones((2, 2))).mesh(1e26, 0.1)
     with np.errstate(over="ignore"):
         seen = -np.expm1(-np.exp(mesh.nodes - cuts[:, None])) / (1 + mesh.nodes**2) / np.pi
     tails = np.sum(seen * mesh.weights, axis=1)

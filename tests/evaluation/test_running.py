@@ -8,38 +8,51 @@ from scipy.special import ndtr
 from scipy.stats import skewnorm
 from sympy import Rational, Symbol, exp, sqrt
 
+from symslr.evaluation.nodes.composed import FormulaNode
+from symslr.evaluation.nodes.node import Context, Node
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.numbers.compiled import compile_float
-from symslr.evaluation.numbers.running import Lazy, compiled_formula
+from symslr.evaluation.numbers.running import compiled_formula
 from symslr.expression.special import NormalCdf, SkewNormal
 
 h, y = Symbol("h", real=True), Symbol("y", real=True)
 
 
-def test_special_functions_and_unfinished_numbers_in_one_formula() -> None:
-    """A number that is still to be computed is, once, though special functions are looked up beside it."""
-    asked: list[str] = []
+class Counted(Node):
+    """A number that is computed when it is asked for."""
 
-    def later() -> tuple[float, float]:
-        asked.append("y")
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def evaluate(self, context: Context, scope: object) -> tuple[float, float]:
+        self.asked += 1
         return 2.0, 1e-12
 
-    part = SkewNormal(h, Rational(1, 2))
+
+def test_special_functions_and_unfinished_numbers_in_one_formula() -> None:
+    """A number that is still to be computed is, once, though special functions are looked up beside it."""
+    part, later = SkewNormal(h, Rational(1, 2)), Counted()
     formula = compiled_formula(y * part + part**2 + NormalCdf(h * y) + exp(-y))
-    value, error = formula(FLOAT, Lazy({h: (0.3, 0.0)}, {y: later}))
+    value, error = FormulaNode(formula, {y: later}, ()).evaluate(Context(FLOAT, 1e-10), {h: (0.3, 0.0)})
     skew = skewnorm.cdf(0.3, 0.5)
     expected = 2 * skew + skew**2 + ndtr(0.6) + np.exp(-2.0)
     assert abs(value - expected) <= error + 1e-12
     assert error < 1e-10
-    assert asked == ["y"]
+    assert later.asked == 1
+
+
+def test_a_number_beside_a_factor_0_is_not_computed() -> None:
+    later = Counted()
+    assert FormulaNode(compiled_formula(h * y), {y: later}, ()).evaluate(Context(FLOAT, 1e-10), {h: (0.0, 0.0)})[0] == 0
+    assert later.asked == 0
 
 
 def test_a_special_function_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[object] = []
-    plain = type(FLOAT).compile
+    plain = FLOAT.compile
 
-    def compiled(self, symbols, exprs):
-        own = plain(self, symbols, exprs)
+    def compiled(symbols, exprs):
+        own = plain(symbols, exprs)
 
         def counted(*arguments):
             taken.append(exprs[0].func)
@@ -47,7 +60,7 @@ def test_a_special_function_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> No
 
         return counted
 
-    monkeypatch.setattr(type(FLOAT), "compile", compiled)
+    monkeypatch.setattr(FLOAT, "compile", compiled)
     part = SkewNormal(h, Rational(1, 3))
     compiled_formula(part**2 + 1 / (1 + part) + sqrt(part))(FLOAT, {h: (0.4, 0.0)})
     assert taken.count(SkewNormal) == 1

@@ -78,8 +78,8 @@ def test_a_scan_is_the_values_at_its_places() -> None:
         rough = Objective(plan(expr), moving, Context(FLOAT, 1e-4, enough=1e-10), scope)
         places = list(itertools.product([-8.0, -0.2, 0.0, 0.7, 3.0], repeat=len(moving)))
         with np.errstate(all="ignore"):
-            found = rough.all_known(places)
-            fine = np.array([replace(rough, context=Context(FLOAT, 1e-9)).known(place) for place in places])
+            found = rough.float_pairs(places)
+            fine = np.array([replace(rough, context=Context(FLOAT, 1e-9)).float_pair(place) for place in places])
         assert np.all(
             np.abs(found[:, 0] - fine[:, 0])[np.isfinite(fine[:, 0])] <= (found + fine)[np.isfinite(fine[:, 0]), 1]
         )

@@ -21,9 +21,9 @@ from symslr.evaluation.in_time import in_time
 from symslr.evaluation.laplace import table
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.location import bayes_value
-from symslr.evaluation.minima.far import far_scale
+from symslr.evaluation.minima.at_scale import risk_as_asked
 from symslr.evaluation.minima.features import Attended
-from symslr.evaluation.minima.least import risk_as_asked
+from symslr.evaluation.minima.large import large_scale
 from symslr.evaluation.minima.search.objective import Objective
 from symslr.evaluation.minima.search.series import limit
 from symslr.evaluation.nodes.node import Context
@@ -158,14 +158,14 @@ def test_beyond_meshes_a_series_has_the_digits(attention: Attention) -> None:
 def test_no_limit_of_large_scales_through_values_that_lie_before_the_selection() -> None:
     """Regression: 0.0484 +- 5e-5 at a = +inf for L = 2, nu = 1000, by a series through scales up to 230, before softplus selects as
     sharply as the law does; the risk is 0.04864 at a = 1000."""
-    selects = Attended.of(population_risk(MaxSLR(noise=0), softplus)).selects({nu: 1000.0})
+    selects = Attended.of(population_risk(MaxSLR(noise=0), softplus)).selection_scale({nu: 1000.0})
     assert selects == 1000.0
-    assert Attended.of(population_risk(SpikedSLR(noise=0), softplus)).selects({nu: 1000.0}) == 0.0
-    falling = Objective(plan(1 + 1 / a), (a,), Context(FLOAT, 1e-12), {}, selects=selects)
+    assert Attended.of(population_risk(SpikedSLR(noise=0), softplus)).selection_scale({nu: 1000.0}) == 0.0
+    falling = Objective(plan(1 + 1 / a), (a,), Context(FLOAT, 1e-12), {}, selection_scale=selects)
     with pytest.raises(CannotEvaluate, match="before 1e\\+03, where the law selects"):
         limit(falling, 43.0, 1.75)
     assert abs(limit(falling, 1000.0, 1.75).value - 1.0) < 1e-9
-    far = far_scale(Integer(3000), MaxSLR(noise=0), softplus, {"L": 2, "nu": 1000})
+    far = large_scale(Integer(3000), MaxSLR(noise=0), softplus, {"L": 2, "nu": 1000})
     assert far.sizes[0] >= selects
 
 

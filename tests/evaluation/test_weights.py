@@ -7,9 +7,9 @@ from sympy import Heaviside, Integer, S, Sum, Symbol, exp, floor, tanh
 
 from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.model.attention import Attention
-from symslr.model.catalogue import SpikedSLR
+from symslr.model.catalogue import SpikedSLR, linear, softmax
 from symslr.model.scalar_law import ScalarLaw, normal
-from symslr.model.symbols import L, chi, epsilon, l, x
+from symslr.model.symbols import L, chi, epsilon, l, m, x
 from symslr.model.task import Task
 from symslr.model.written import model_from_text, weight_from_text
 from symslr.theory import bayes_risk, population_risk
@@ -92,6 +92,16 @@ def test_values_at_which_the_law_of_the_others_is_none_are_refused() -> None:
         evaluate(risk, {"s": 3})
 
 
+def test_a_weight_of_one_does_not_hide_a_law_that_is_none() -> None:
+    """Regression: the Bayes risk 1/2 was printed as certified, and the risk of linear attention was sought in vain."""
+    others = ScalarLaw(normal().density * (1 + s * (x**2 - 1) / 2))
+    for task in (Task(S.One, 2, 0, others), Task.from_token_laws(others, others, length=2, noise=0)):
+        assert float(evaluate(bayes_risk(task), {"s": 1})) == 0.5
+        for risk in (bayes_risk(task), population_risk(task, linear, S.One), population_risk(task, softmax, S.One)):
+            with pytest.raises(ValueError, match=r"token law .* found the negative value .* \(s=3\)"):
+                evaluate(risk, {"s": 3})
+
+
 def test_a_law_of_the_length_is_looked_at_length_by_length() -> None:
     task = Task(exp(chi[epsilon] - S.Half) * (1 + (L - 2) * (L - 3)), length={2: S.Half, 4: S.Half}, noise=0)
     with pytest.raises(ValueError, match=r"found mean 3 \(L=4\)"):
@@ -118,3 +128,15 @@ def test_jumps_without_end_are_refused() -> None:
         Task(floor(chi[epsilon]) ** 2)
     with pytest.raises(ValueError, match="jumps at infinitely many places"):
         Attention(2 + floor(x), None)
+
+
+def test_a_long_law_is_not_repeated_whole_where_it_is_refused() -> None:
+    """Regression: a line of 335 characters, most of them the weight; a mixture of six laws took 500."""
+    long = Sum((chi[l] - Sum(chi[m], (m, 1, L)) / L) ** 2 * exp(chi[l] ** 2 / 7 - chi[l] / 5), (l, 1, L)) / L
+    for weight in (long * exp(chi[epsilon] - S.Half), chi[epsilon] * long, chi[0] + long):
+        with pytest.raises(ValueError, match=r"^weight .*\.\.\..*; expected .*") as refused:
+            Task(weight, 5, 0)
+        assert len(str(refused.value)) <= 200
+    with pytest.raises(ValueError, match=r"^token law .*\.\.\..*; expected a density") as refused:
+        Task.from_token_laws(ScalarLaw(sum(normal(n).density for n in range(6)) / 5), normal())
+    assert len(str(refused.value)) <= 200

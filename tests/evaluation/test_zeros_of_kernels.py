@@ -10,7 +10,7 @@ from sympy import Abs, Expr, Integral, Rational, Symbol, cos, exp, log, oo, sin
 
 from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.evaluation.quadrature.breakpoints import in_powers
-from symslr.evaluation.quadrature.scan import zoomed
+from symslr.evaluation.quadrature.scan import converged_windows
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR
@@ -109,7 +109,7 @@ def test_a_wave_that_never_falls_is_refused(power: int, digits: int | None) -> N
 def test_a_window_in_which_nothing_is_a_number_is_refused() -> None:
     """Regression: softplus at a scale of -279 under a steep selection ended in a traceback."""
     with pytest.raises(CannotEvaluate, match="no number"):
-        zoomed(lambda nodes: (np.zeros(len(nodes[0]), dtype=bool), None), [(0.0, 1.0)], 9)
+        converged_windows(lambda nodes: (np.zeros(len(nodes[0]), dtype=bool), None), [(0.0, 1.0)], 9)
 
 
 def test_exponentials_at_scales_of_many_decimals_are_left_as_they_are() -> None:

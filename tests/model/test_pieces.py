@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import Abs, Piecewise, Symbol, exp, lambdify
+from sympy import Abs, Heaviside, Max, Min, Piecewise, Rational, Symbol, erf, exp, lambdify, oo, pi, sqrt
 
-from symslr import Attention, SpikedSLR, evaluate, population_risk
+from symslr import Attention, SpikedSLR, Task, bayes_risk, evaluate, minimal_risk, normal, population_risk
+from symslr.model.breakpoints import bends
 from symslr.model.pieces import without_pieces
+from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import chi, epsilon, x
 
 ELU = Piecewise((exp(x), x < 0), (1 + x, True))
@@ -57,3 +59,53 @@ def test_risk_agrees_with_sampled_tokens(length: int) -> None:
     batches = 1 - sigma[..., 0].mean(axis=1) ** 2 / (sigma**2).sum(axis=2).mean(axis=1)
     z = (batches.mean() - float(exact)) / (batches.std() / 10)
     assert abs(z) < 4
+
+
+LAPLACE = Piecewise((exp(-x) / 2, x > 0), (exp(x) / 2, True))
+GAUSSIAN = exp(-(x**2) / 2) / sqrt(2 * pi)
+DENSITIES = {  # with a support, and the same law without cases
+    "tails": (LAPLACE, (-oo, oo), exp(-Abs(x)) / 2),
+    "a factor": (GAUSSIAN * Piecewise((3, x < 0), (1, True)) / 2, (-oo, oo), GAUSSIAN * (3 - 2 * Heaviside(x)) / 2),
+    "inside a function": (exp(-Piecewise((x, x > 0), (-x, True))) / 2, (-oo, oo), exp(-Abs(x)) / 2),
+    "0 at a cut": (Piecewise((-x, x < 0), (x**3 / 2, True)), (-1, sqrt(2)), Max(-x, 0) + Max(x, 0) ** 3 / 2),
+    "0 beyond": (Piecewise((0, x < 1), (2 / x**3, True)), (0, oo), 2 * Heaviside(x - 1) / Max(x, 1) ** 3),
+    "no case beyond the support": (Piecewise((x, x < 1), (2 - x, x < 2)), (0, 2), Min(x, 2 - x)),
+}
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+def test_a_density_keeps_its_digits(name: str) -> None:
+    """Regression: cases ended in "'ExprCondPair' object has no attribute 'diff'"."""
+    density, support, plain = DENSITIES[name]
+    law = ScalarLaw(density, *support)
+    assert not law.density.has(Piecewise)
+    low, high = (float(np.clip(float(end), -200, 200)) for end in support)
+    inside = np.linspace(low, high, 402)[1:-1]
+    with np.errstate(all="ignore"):
+        before, after = (lambdify(x, f, "numpy")(inside) for f in (plain, law.density))
+    np.testing.assert_allclose(after, before, rtol=1e-14)
+
+
+@pytest.mark.parametrize("others", [normal(), ScalarLaw(exp(-Abs(x)) / 2)])
+def test_risks_of_a_density_in_cases(others: ScalarLaw) -> None:
+    def risks(density: object) -> list[float]:
+        task = Task.from_token_laws(ScalarLaw(density), others, noise=0, length=2)
+        return [float(evaluate(r, digits=6)) for r in (bayes_risk(task), minimal_risk(task, Attention(1 + x**2)))]
+
+    shifted = Piecewise((exp(1 - x) / 2, x > 1), (exp(x - 1) / 2, True))
+    np.testing.assert_allclose(risks(shifted), risks(exp(-Abs(x - 1)) / 2), rtol=1e-6)
+
+
+def test_the_relevant_token_is_where_others_are() -> None:
+    uniform = ScalarLaw(Piecewise((Rational(1, 2), Abs(x) < 1), (0, True)))
+    with pytest.raises(ValueError, match="others is 0 and relevant is not; expected others > 0"):
+        Task.from_token_laws(normal(), uniform)
+    Task.from_token_laws(uniform, normal())
+    Task.from_token_laws(normal(), ScalarLaw(exp(-Max(x**2, 1)) / (2 / exp(1) + sqrt(pi) * (1 - erf(1)))))
+
+
+def test_cases_do_not_bend() -> None:
+    assert {inner for inner, _ in bends(exp(Piecewise((x, x < 0), (x**2, True))), x)} == {
+        Piecewise((x, x < 0), (x**2, True))
+    }
+    assert bends(1 / Heaviside(x), x) == ((Heaviside(x), Heaviside(x)),)

@@ -43,6 +43,7 @@ from symslr.budget import processor_time
 from symslr.model.text import TextError, parse_expression, parse_length, parse_number
 from symslr.model.text_functions import FUNCTIONS
 from symslr.model.text_limits import UnfitError, bounded_work
+from symslr.model.text_numbers import in_short, read_number
 from symslr.model.text_tree import ARITY
 
 x, c = Symbol("x", real=True), Symbol("c", real=True)
@@ -588,3 +589,16 @@ def test_every_function_of_the_whitelist_has_a_meaning_of_its_arity() -> None:
     assert list(FUNCTIONS) == list(ARITY)
     for name, build in FUNCTIONS.items():
         assert len(inspect.signature(build).parameters) == 1 + ARITY[name], name
+
+
+@pytest.mark.parametrize("text", ["0", "-2", "1/3", "1e-300", "-3e-200", "2e300", "1/3e20", "1e60/7", "125e-30", "0.1"])
+def test_a_long_number_is_printed_by_a_power_of_ten(text: str) -> None:
+    number = read_number(text)
+    shown = in_short(number)
+    assert read_number(shown) == number
+    assert len(shown) <= max(len(text), 4)
+
+
+def test_no_digit_of_a_number_is_lost() -> None:
+    for number in (Fraction(10**25 + 1, 3**40), Fraction(1, 2**70), Fraction(10**25 + 1), Fraction(7, 10**30 + 1)):
+        assert read_number(in_short(number)) == number

@@ -84,3 +84,20 @@ def _children(pid: int) -> list[int]:
     """Processes started by this one that compute points: two workers; the rest is multiprocessing's own tracker."""
     text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return [int(child) for child in text.split()]
+
+
+KILLED = """
+import os, signal
+from symslr.study.executors import local_executor
+if __name__ == "__main__":
+    local_executor(1).submit(abs, 1).result()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_study_leaves_no_warning(tmp_path: Path) -> None:
+    """Regression: "resource_tracker: There appear to be 6 leaked semaphore objects to clean up at shutdown"."""
+    (tmp_path / "killed.py").write_text(KILLED)
+    command = [sys.executable, str(tmp_path / "killed.py")]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (-signal.SIGKILL, "")

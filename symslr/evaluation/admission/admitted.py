@@ -18,10 +18,12 @@ from symslr.expression.expectation import Expectation, ScalarExpectation
 from symslr.expression.folded import Activation
 from symslr.expression.quantity import conditioned
 from symslr.expression.scored import ScoredActivation
-from symslr.model.admissible import check_weight_at
+from symslr.model.admissible import check_density_at, check_weight_at
 from symslr.model.catalogue import is_catalogued
 from symslr.model.exact import exact
+from symslr.model.form import in_brief
 from symslr.model.length_law import LengthLaw
+from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L
 
@@ -48,6 +50,9 @@ def check_admitted(expr: Expr, inputs: Inputs) -> None:
             if found.is_negative:
                 raise ValueError(f"offset {offset}: found {found}; expected a number >= 0")
         for law in laws:
+            own = sorted(law.base.free_symbols, key=str)
+            if law.base != STANDARD_NORMAL and all(s in values for s in own):
+                check_density_at(law.base, tuple((s, float(values[s])) for s in own))
             for length in _lengths(expr, law, values):
                 parameters = sorted(law.free_symbols - {L}, key=str)
                 check_weight_at(law, length, tuple((s, float(values[s])) for s in parameters if s in values))
@@ -64,9 +69,9 @@ def _points(inputs: Inputs) -> Iterator[dict[Symbol, Any]]:
 
 @lru_cache(maxsize=512)
 def _laws(expr: Expr) -> frozenset[SequenceLaw]:
-    """The laws that a user wrote, at the lengths at which they are used."""
+    """The laws that a user wrote, their tokens or their weight, at the lengths at which they are used."""
     used = conditioned(expr).atoms(SequenceLaw) or expr.atoms(SequenceLaw)
-    return frozenset(law for law in used if not is_catalogued(law))
+    return frozenset(law for law in used if law.base != STANDARD_NORMAL or not is_catalogued(law))
 
 
 def _lengths(expr: Expr, law: SequenceLaw, values: Mapping[Symbol, Any]) -> set[int]:
@@ -99,7 +104,7 @@ def check_means_exist(expr: Expr, values: Mapping[Symbol, Any], moving: Collecti
         if all(_is_infinite(here.xreplace(dict(zip(free, side)))) for side in _sides(len(free))):
             where = f" at every {', '.join(map(str, free))} other than 0" if free else ""
             raise CannotEvaluate(
-                f"the mean of {_brief(here.body)} is infinite{where}: it outgrows the density of the tokens or has a pole; "
+                f"the mean of {in_brief(here.body)} is infinite{where}: it outgrows the density of the tokens or has a pole; "
                 "expected a kernel that grows more slowly, or one that is normalised"
             )
 
@@ -137,8 +142,3 @@ def _sides(count: int) -> list[tuple[Expr, ...]]:
     """All signs of so many numbers."""
     sizes = [Dummy(positive=True) for _ in range(count)]
     return list(product(*((size, -size) for size in sizes)))
-
-
-def _brief(body: Expr) -> str:
-    text = str(body)
-    return text if len(text) <= 80 else f"{text[:60]}...{text[-12:]}"

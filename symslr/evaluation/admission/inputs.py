@@ -14,7 +14,7 @@ from sympy import Expr, Symbol
 from symslr.model.attention import Attention
 from symslr.model.exact import check_is, exact
 from symslr.model.length_law import LengthLaw
-from symslr.model.ranges import MOST_DIGITS, check_length
+from symslr.model.ranges import MOST_DIGITS, check_length, real_number
 from symslr.model.symbols import L
 from symslr.model.task import Task
 
@@ -189,10 +189,15 @@ def _scalar(symbol: Symbol, value: object) -> Any:
 
 
 def _array(symbol: Symbol, value: Any) -> Any:
-    try:
-        array = np.asarray([float(v) for v in value] if not isinstance(value, np.ndarray) else value, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{symbol}: found an array that is not one of real numbers") from None
+    if isinstance(value, np.ma.MaskedArray) and np.any(value.mask):
+        raise ValueError(
+            f"{symbol}: found a masked array; expected one without masked numbers, as compressed() gives it"
+        )
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
+        array = np.asarray(value, dtype=float)
+    else:
+        shape, entries = (value.shape, value.ravel().tolist()) if isinstance(value, np.ndarray) else (len(value), value)
+        array = np.reshape([real_number(entry, symbol.name) for entry in entries], shape).astype(float)
     if array.size == 0:
         raise ValueError(f"{symbol}: found an empty array; expected at least one number")
     if not np.all(np.isfinite(array)):

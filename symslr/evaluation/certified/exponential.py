@@ -218,5 +218,6 @@ def log_phi(s: float, t: Array, copies: int) -> Array:
     z, weight = _normal(max(REACH, ceil(sqrt(REACH**2 + 2 * log(copies))) if copies > FEW_COPIES else 0))
     exceedance = -np.expm1(-np.exp(np.minimum(t[:, None] + s * z, 700))) @ weight
     omega = wright_omega(t + 2 * log(s))
-    saddle = -(omega**2 + 2 * omega) / (2 * s**2) - np.log1p(omega) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):  # where s^2 is 0 in float64 nothing is proved
+        saddle = -(omega**2 + 2 * omega) / (2 * s**2) - np.log1p(omega) / 2
     return np.where(exceedance < 0.999, np.log1p(-np.minimum(exceedance, 0.999)), saddle)

@@ -27,6 +27,9 @@ X = Symbol("x")
 """The variable of integrals on the line, declared complex: for a real one SymPy would write sqrt(x^2) as |x|, which is not
 analytic."""
 
+HIGH = 16
+"""Nats. Up to here the height of a Gaussian stays in its factor: a rule has a few more nodes for it, a proof no more parts."""
+
 
 @dataclass(frozen=True)
 class LineToken:
@@ -325,5 +328,21 @@ def _line_term(term: Expr, density: Expr, variables: tuple[Expr, ...]) -> Monomi
                 raise NotProved(f"certified: no proof is available for {part} under a Laplace integral")
             factor *= exp(rest)
             rates = {u: rate - slopes[u] for u, rate in rates.items()}
+    size, factor = _centred(factor)
     token = LineToken(prepared(factor), tuple(map(prepared, rates.values())))
-    return Monomial(constant, tuple(powers.values()), (), {token: 1})
+    return Monomial(constant * size, tuple(powers.values()), (), {token: 1})
+
+
+def _centred(factor: Expr) -> tuple[Expr, Expr]:
+    """(c, f) with the factor = c f: the Gaussian in f is written around its centre, and its height is c where it is far from 1.
+
+    exp(-x^2/2 + 100x) has the height e^5000, and on a cell its two parts are far wider than their sum.
+    """
+    exponents = [part for part in Mul.make_args(factor) if isinstance(part, exp)]
+    total = Add(*(part.exp for part in exponents))
+    square = gaussian(total, X) if total.free_symbols == {X} else None
+    if square is None:
+        return S.One, factor
+    outside = square.height if abs(square.height) > HIGH else S.Zero
+    rest = Mul(*(part for part in Mul.make_args(factor) if part not in exponents))
+    return exp(outside), rest * exp(square.centred(X) + square.height - outside)

@@ -17,8 +17,8 @@ from symslr.evaluation.exponential_kernel.points import Points
 from symslr.evaluation.laplace.code import LARGE_POWER, log_near_one
 from symslr.evaluation.laplace.table import TINY
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.convergence import alternating_error, beyond, geometric_error
-from symslr.evaluation.quadrature.mesh import coarser
+from symslr.evaluation.quadrature.convergence import alternating_error, geometric_error, tail_in_last_terms
+from symslr.evaluation.quadrature.mesh import nested_weights
 
 LEVELS = 3
 """A sum is seen on the mesh and on those with twice and four times its step."""
@@ -108,7 +108,7 @@ class SharedTable:
             for step in (np.zeros(2, dtype=int), INWARDS)
         )
         self.tokens = np.arange(grid.first, grid.first + grid.count)
-        self.levels = coarser(LEVELS, grid.count)
+        self.levels = nested_weights(LEVELS, grid.count)
         self.offsets = np.tile(8.0 * np.eye(8), (grid.rows + 7) // 8)[:, : grid.rows]
 
     @cached_property
@@ -325,7 +325,7 @@ class SharedSum:
     def _edges(self) -> Any:
         """What the ends of the outer mesh leave out, over the points."""
         last, before = self.heights[:, [0, -1]], self.heights[:, [1, -2]]
-        return np.sum(last * beyond(np.where(last < before, last / before, 0.0)), axis=1)
+        return np.sum(last * tail_in_last_terms(np.where(last < before, last / before, 0.0)), axis=1)
 
     @cached_property
     def cut(self) -> Any:
@@ -335,6 +335,6 @@ class SharedSum:
             np.abs(self.weights[every, :, at])[..., None] * heights[:, :, None]
             for at, heights in zip((edges, edges + INWARDS), self.table.ends)
         )
-        ends = np.sum(last * beyond(last / before), axis=1) * self.points.largest[:, None, None]
+        ends = np.sum(last * tail_in_last_terms(last / before), axis=1) * self.points.largest[:, None, None]
         means = np.maximum(np.abs(self.means[:, 0]), TINY)
         return (ends * self.heights / means).sum(axis=(0, 2))

@@ -24,6 +24,7 @@ from symslr.evaluation.sampling.points import normal_points, sub_seed
 from symslr.evaluation.sampling.scatter import standard_error
 from symslr.expression.value import Value
 from symslr.model.catalogue import softmax
+from symslr.model.ranges import real_number
 from symslr.model.task import Task
 from symslr.theory.finite_sample_bayes import OVERLAP, force_chain, prior_at_stationary_point, squared_force
 from symslr.theory.finite_sample_energy import ALPHA, KEY, VALUE
@@ -217,7 +218,7 @@ def bayes_optimal(
 
     Source: arXiv 2509.21936, section 5 and Figure 3.
     """
-    if not (math.isfinite(alpha) and alpha > 0):
+    if not 0 < real_number(alpha, "alpha") < math.inf:
         raise ValueError(f"alpha: found {alpha:g}; expected a positive number")
     began = time.perf_counter()
     problem = numeric_problem(task, softmax, values)

@@ -18,7 +18,7 @@ from symslr.evaluation.sampling.points import sub_seed
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
-from symslr.model.ranges import LONGEST_FITTED, check_abundance, check_noise
+from symslr.model.ranges import LONGEST_FITTED, check_abundance, check_noise, real_number
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, x
 from symslr.model.task import Task
@@ -96,7 +96,7 @@ def training(alpha: float, ridge: tuple[float, float]) -> Training:
     """
     check_abundance(alpha)
     for name, number in (("r_k", ridge[0]), ("r_v", ridge[1])):
-        if not (math.isfinite(number) and number > 0):
+        if not 0 < real_number(number, name) < math.inf:
             raise ValueError(f"{name}: found {number:g}; expected a positive number")
     return Training(float(alpha), float(ridge[0]), float(ridge[1]))
 

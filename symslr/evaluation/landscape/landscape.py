@@ -25,6 +25,7 @@ from symslr.expression.folded import Activation
 from symslr.expression.scored import ScoredActivation
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
+from symslr.model.form import in_brief
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import ORDER_PARAMETERS, Delta, L, chi, epsilon, l, m_kk, nu, q_kk, x, z
@@ -281,7 +282,7 @@ def _weight(law: SequenceLaw, name: str) -> float | Weight:
     factor = law.posterior_kernel if selects else law.relevant_factor
     if factor is None:
         raise ValueError(
-            f"task {name}: found the weight {law.weight}; expected w(chi_eps) or L w(chi_eps)/sum_l w(chi_l)"
+            f"task {name}: found the weight {in_brief(law.weight)}; expected w(chi_eps) or L w(chi_eps)/sum_l w(chi_l)"
         )
     function = signed_log(factor, (x,))
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -82,8 +83,7 @@ class LaplaceCode:
             place = x[(found[2::3] < 0).any(axis=0)][0]
             raise CannotEvaluate(
                 f"a kernel is negative at {place}: 1/S has no Laplace representation there; expected one that is positive at "
-                "every token, as some are at a positive scale only: give one, or bounds of it (--bounds a:0:10 on the "
-                "command line)"
+                "every token, or a positive scale, as by bounds (--bounds a:0:10)"
             )
         return found[::3] + found[1::3] + self.arithmetic.log(found[2::3])
 
@@ -212,13 +212,8 @@ class LaplaceCode:
 
     @cached_property
     def turns(self) -> list[list[tuple[Any, Any]]]:
-        """Per kernel, as ``zeros_of`` gives them."""
-        return self._zeros(self.form.turns)
-
-    @cached_property
-    def turns_of_weights(self) -> list[list[tuple[Any, Any]]]:
-        """Per kernel, as ``zeros_of`` gives them."""
-        return self._zeros(self.form.turns_of_weights)
+        """Per kernel, where it or a weight turns, as ``zeros_of`` gives them."""
+        return self._zeros(map(add, self.form.turns, self.form.turns_of_weights))
 
     def _zeros(self, equations_of: Iterable[tuple[Expr, ...]]) -> list[list[tuple[Any, Any]]]:
         return [zeros_of(equations, self.form.x, self.parameters, self.arithmetic) for equations in equations_of]
@@ -310,6 +305,7 @@ class Family:
         largest, power: the largest power of every moment, and that of survival functions.
         tolerance: relative error aimed at, exp(-nats); 0 where float64 cannot name it.
         moments_of: for every kernel its moments.
+        turns: ``LaplaceCode.turns``.
         depth: nats below the largest contribution that are left out.
     """
 
@@ -318,6 +314,7 @@ class Family:
         self.form: LaplaceForm = code.form
         self.moments_of = self.form.moments_of
         self.constants: Constants = code.constants(p)
+        self.turns = code.turns
         self.integrals = [[t for t in own if self.constants.coefficients[t] != 0] for own in self.form.integrals]
         self.active = [t for own in self.integrals for t in own]
         self.powers = self.constants.sizes

@@ -19,11 +19,11 @@ from flint import arb, arb_mat, arb_poly
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.laplace.code import Constants, Family, LaplaceCode
 from symslr.evaluation.laplace.rule import WIDER, Outer, Sums
-from symslr.evaluation.laplace.survey import layout
+from symslr.evaluation.laplace.survey import Layout
 from symslr.evaluation.laplace.table import Table
 from symslr.evaluation.laplace.tokens import MOST_NODES, placed
 from symslr.evaluation.numbers.balls import OCTAVES, Balls, array, exponentials
-from symslr.evaluation.quadrature.convergence import beyond
+from symslr.evaluation.quadrature.convergence import tail_in_last_terms
 from symslr.evaluation.quadrature.mesh import Line, Mesh, Piece, joined
 from symslr.evaluation.quadrature.token_mesh import at_exact_ends, lost_beside_ends
 
@@ -105,12 +105,17 @@ class BallSums(Sums):
     """See the module's docstring."""
 
     def __init__(
-        self, code: LaplaceCode, family: Family, p: tuple[Any, ...], arithmetic: Balls, tolerance: Any
+        self,
+        code: LaplaceCode,
+        family: Family,
+        found: Layout,
+        p: tuple[Any, ...],
+        arithmetic: Balls,
+        tolerance: Any,
     ) -> None:
         self.code, self.family, self.p, self.arithmetic, self.tolerance = code, family, p, arithmetic, tolerance
         self.nats = float(-mpmath.log(tolerance))
         self.guard = int(log2(2.0 + float(family.largest.max())))  # a power multiplies relative errors
-        found = layout(family)
         self.pieces, self.windows = found.pieces, [(axis.low, axis.high) for axis in found.axes]
         axes = len(self.windows)
         self.steps = [FIRST_STEP[axes] * float(np.pi) ** 2 / (2.0 + self.nats)] * axes
@@ -158,7 +163,7 @@ class BallSums(Sums):
             if len(mesh.nodes) > most:
                 raise OutOfDigits(
                     f"mpmath: an integral over a token needs more than {most} nodes, as where a kernel or a weight is very "
-                    "steep or has a kink that its expression does not show; ask for fewer digits, or for a smaller scale or signal"
+                    "steep or has a kink that is not seen; ask for fewer digits, or for a smaller scale or signal"
                 )
             with self.arithmetic.more_bits(self._more_bits(own)):
                 slopes, exponents, rests = self.code.weights(k, mesh.nodes, self.p)
@@ -226,7 +231,7 @@ class BallSums(Sums):
 
 def _beyond(last: Any, before: Any) -> Any:
     """What lies beyond an end of a mesh, from its last two terms, elementwise."""
-    return np.frompyfunc(lambda a, b: a * float(beyond(float(a.mid() / b.mid()))), 2, 1)(last, before)
+    return np.frompyfunc(lambda a, b: a * float(tail_in_last_terms(float(a.mid() / b.mid()))), 2, 1)(last, before)
 
 
 def _share(part: Any, whole: Any) -> Any:

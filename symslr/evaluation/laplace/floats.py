@@ -11,11 +11,10 @@ import numpy as np
 from symslr.evaluation.errors import TooDear
 from symslr.evaluation.laplace.code import Family
 from symslr.evaluation.laplace.rule import WIDER, Outer, Sums
-from symslr.evaluation.laplace.survey import first_steps, layout
+from symslr.evaluation.laplace.survey import Layout, first_steps
 from symslr.evaluation.laplace.table import EPS, Table
 from symslr.evaluation.laplace.tokens import placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.mesh import SinhMap
 
 FEW = {1: 24, 2: 12}
 """Outer nodes per axis at which the token meshes are judged: two or three of every smooth factor of the integrand."""
@@ -31,23 +30,18 @@ LEAST_ROUNDING = 16.0
 class FloatSums(Sums):
     """See the module's docstring; the shifts are the largest logarithms of the integrands at few nodes.
 
-    Attributes:
+    Args:
+        found: where the integrals live.
         largest: numbers in one table, from where on it is refused.
     """
 
     arithmetic = FLOAT
     finest = LEVELS
 
-    def __init__(self, family: Family, largest: float = np.inf) -> None:
+    def __init__(self, family: Family, found: Layout, largest: float = np.inf) -> None:
         self.family, self.tolerance, self.largest = family, family.tolerance, largest
-        self.axes, self.steps, level = self._laid_out(family)
-        self.level = min(level, LEVELS)
-
-    def _laid_out(self, family: Family) -> tuple[list[SinhMap], list[float], float]:
-        """The outer axes, their first steps and the first level of the token meshes."""
-        found = layout(family)
-        self.pieces = found.pieces
-        return found.axes, first_steps(family), found.first_level(family)
+        self.axes, self.steps, self.pieces = found.axes, first_steps(family), found.pieces
+        self.level = min(found.first_level(family), LEVELS)
 
     @property
     def few(self) -> Outer:
@@ -75,9 +69,8 @@ class FloatSums(Sums):
         return not self.axes[axis].widths and all(self.family.are_gaussian)
 
     @property
-    def doubt(self) -> float:
-        """That of ``Sums``; 2 on a stretched axis: a bend between nodes far apart may show in none of the rules along it."""
-        return 2.0 if any(axis.widths for axis in self.axes) else super().doubt
+    def is_stretched(self) -> bool:
+        return any(axis.widths for axis in self.axes)
 
     def widen(self, late: list[int]) -> None:
         self.axes = [replace(a, high=a.high + WIDER) if n in late else a for n, a in enumerate(self.axes)]

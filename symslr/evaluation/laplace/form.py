@@ -1,10 +1,11 @@
-"""The Laplace form of an integral, read off its structure.
+"""The Laplace form of an integral, recognised from its structure.
 
     Integral over u (and t) in (0, oo) of sum of coefficient(p) u^k e^{-u o} prod_j M_j(u, t)^{n_j},
     M_j = E[f_j(x) e^{-u kappa(x) - t w(x)}]
 
-where f and kappa are free of u and t. Then every M_j is a matrix product of weights on nodes x with one table per kernel.
-Integrals over the same variables with the same kernels stand in one form, so that they share the table and the moments.
+where f, kappa and w are free of u and t. Every M_j is then a matrix product of weights on nodes x with a table of exponentials,
+one table per kernel. Integrals over the same variables with the same kernels are put into one form, so that they share the
+table and the moments.
 """
 
 from __future__ import annotations
@@ -36,34 +37,36 @@ from symslr.model.symbols import x
 
 SPECIAL = (ScalarExpectation, Integral)
 LOGS = Dummy("log_u", real=True), Dummy("log_t", real=True)
-"""In all forms, as x is the token's variable in all: like kernels are then equal, and what SymPy knows of one it knows of all."""
+"""The symbols log u and log t, the same in all forms, as is the token's variable x. Equal kernels of two forms are then equal
+expressions, and SymPy's caches serve both."""
 
 
-def _bases(product: Expr) -> list[Expr]:
-    """What the factors of a product are powers of."""
+def _bases_of_powers(product: Expr) -> list[Expr]:
+    """The factors of a product, each without a numerical exponent."""
     return [factor.base if factor.is_Pow and factor.exp.is_Number else factor for factor in Mul.make_args(product)]
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """What multiplies the Laplace variables, and where x lives: one table exp(-u kappa_1 - t kappa_2) per kernel."""
+    """The factors kappa, w of the Laplace variables in the exponent, as ``slopes``, and the interval of x. Each has one table."""
 
     slopes: tuple[Expr, ...]
     lower: Expr
     upper: Expr
 
     def exponential(self, x: Symbol) -> Exponential | None:
-        """The kernel of a single Laplace variable as one exponential of x."""
+        """The kernel as one exponential of x, where there is a single Laplace variable; else None."""
         return exponential(self.slopes[0], x) if len(self.slopes) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """M = E[f e^{-u kappa - t w}] = exp(scale) mean, with weight density f = exp(exponent) rest.
+    """M = E[f e^{-u kappa - t w}] = exp(scale) mean, with weight density f p = exp(exponent) rest.
 
     Attributes:
-        mean: symbol of the scaled moment in the integrand; ``log`` of its logarithm where f = 1; ``scale`` as above.
-        is_survival: f = 1, so that 1 - M = E[1 - e^{-u kappa}] keeps its digits where M is near 1.
+        mean, log, scale: symbols in the integrand, of the scaled moment, its logarithm (used where f = 1) and the scale.
+        gaussian: the exponent with its square completed, if it is quadratic.
+        is_survival: whether f = 1, so that 1 - M = E[1 - e^{-u kappa}] keeps its digits where M is near 1.
     """
 
     mean: Symbol
@@ -76,7 +79,7 @@ class Moment:
     is_survival: bool
 
     def closed(self, kernel: Expr, slopes: Kernel, x: Symbol) -> Moment:
-        """With a kernel put where one is left open; ``slopes`` is what it makes of the moment's own."""
+        """The moment with ``kernel`` in place of a kernel left open; ``slopes`` is what becomes of its own."""
         parts = split(with_kernel(self.rest, kernel))
         if parts.exponent == 0:
             return replace(self, kernel=slopes, rest=parts.rest)
@@ -86,7 +89,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """coefficient exp(exponent) rest, in v = log u, moments and parameters."""
+    """coefficient exp(exponent) rest, as a function of v = log u, moments and parameters."""
 
     coefficient: Expr
     exponent: Expr
@@ -94,14 +97,16 @@ class Term:
 
     @classmethod
     def of(cls, product: Expr, logarithms: dict[Expr, Expr], moving: Iterable[Symbol]) -> Term:
-        """A product, powers of symbols in the exponent by their logarithms; what holds none of ``moving`` is the coefficient."""
+        """A product as a term: powers of the symbols in ``logarithms`` go into the exponent, factors free of ``moving`` into
+        the coefficient.
+        """
         parts, back = split(product, logarithms), {symbol: exp_(log) for symbol, log in logarithms.items()}
         coefficient, rest = parts.rest.xreplace(back).as_independent(*moving, as_Add=False)
         return cls(coefficient, parts.exponent.xreplace(back), rest)
 
     @property
     def size(self) -> Expr:
-        """Sum of |addends| of the exponent: its rounding error in units of the roundoff."""
+        """The sum of |terms| of the exponent: its rounding error in units of the roundoff."""
         return magnitude(self.exponent)
 
 
@@ -112,8 +117,8 @@ class LaplaceForm:
     Attributes:
         logs: v = log u (and log t).
         x: the token's variable.
-        terms: of all integrals; ``integrals`` are the numbers of the terms that each is the sum of.
-        bends: functions of x at whose zeros weights bend so steeply that the tokens are to crowd there.
+        terms: of all integrals; ``integrals`` holds for each integral the indices of its terms.
+        bends: functions of x at whose zeros weights bend so steeply that nodes must crowd there.
     """
 
     logs: tuple[Symbol, ...]
@@ -126,11 +131,11 @@ class LaplaceForm:
 
     @property
     def is_open_outside(self) -> bool:
-        """Whether a kernel is left open outside of the moments."""
+        """Whether a kernel left open occurs outside of the moments."""
         return any(part.has(OpenKernel) for t in self.terms for part in (t.coefficient, t.exponent, t.rest))
 
     def closed(self, kernel: Expr) -> LaplaceForm:
-        """The form with a kernel put where one is left open in its moments; symbols and terms stay."""
+        """The form with ``kernel`` in place of a kernel left open in its moments; symbols and terms stay."""
 
         def closed_slopes(own: Kernel) -> Kernel:
             return replace(own, slopes=tuple(in_powers(with_kernel(s, kernel), self.x) for s in own.slopes))
@@ -141,43 +146,47 @@ class LaplaceForm:
 
     @cached_property
     def moments_of(self) -> list[list[int]]:
-        """For every kernel its moments."""
+        """For every kernel the indices of its moments."""
         return [[i for i, m in enumerate(self.moments) if m.kernel == kernel] for kernel in self.kernels]
 
     @cached_property
     def is_smoothed(self) -> bool:
-        """Whether u enters through the moments and powers alone: Gaussian weights then make every moment entire in log u."""
+        """Whether u enters through the moments and powers alone; Gaussian weights then make every moment entire in log u."""
         return not any(part.has(*(exp_(v) for v in self.logs)) for t in self.terms for part in (t.exponent, t.rest))
 
     @cached_property
     def are_exponential(self) -> tuple[bool, ...]:
-        """For every Laplace variable, whether it multiplies one exponential of x: moments are then smooth in log u alone."""
+        """For every Laplace variable, whether it multiplies one exponential of x in all kernels; moments are then smooth in log
+        u alone.
+        """
         slopes = zip(*(kernel.slopes for kernel in self.kernels))
         return tuple(all(exponential(own, self.x) is not None for own in column) for column in slopes)
 
     @cached_property
     def offsets(self) -> tuple[Expr, ...]:
-        """For every Laplace variable o of the factor exp(-u o) that ends its integral, the least of all terms; or 0."""
+        """For every Laplace variable the least o over all terms of the factor exp(-u o), which ends the integral; 0 where there
+        is none.
+        """
         return tuple(Min(*(-t.exponent.coeff(exp_(log)) for t in self.terms)) for log in self.logs)
 
     @cached_property
     def are_square(self) -> tuple[bool, ...]:
-        """For every moment, whether its weight is exp(c x^2 + ...) times what grows by powers alone."""
+        """For every moment, whether its weight is a Gaussian times what grows by powers alone."""
         return tuple(m.gaussian is not None and grows_by_powers(m.rest, self.x) for m in self.moments)
 
     @cached_property
     def survivors(self) -> list[int]:
-        """The moments that are survival functions."""
+        """The indices of the moments with f = 1."""
         return [i for i, m in enumerate(self.moments) if m.is_survival]
 
     @cached_property
     def alternating(self) -> list[int]:
-        """The moments whose weights may change sign."""
+        """The indices of the moments whose weights may change sign."""
         return [i for i, m in enumerate(self.moments) if not m.rest.is_positive]
 
     @cached_property
     def kinks(self) -> tuple[tuple[Expr, ...], ...]:
-        """For each kernel, the expressions whose zeros are points where its weights or slopes are not smooth, or kappa is 0."""
+        """For each kernel, expressions at whose zeros its weights or slopes are not smooth, or kappa is 0."""
         found = []
         for kernel, own in zip(self.kernels, self.moments_of):
             weights = (part for i in own for part in (self.moments[i].exponent, self.moments[i].rest))
@@ -188,17 +197,18 @@ class LaplaceForm:
 
     @cached_property
     def turns(self) -> tuple[tuple[Expr, ...], ...]:
-        """For each kernel, the expressions among whose zeros are the places of the bumps of kappa, however narrow."""
+        """For each kernel, expressions among whose zeros are the places of all bumps of kappa, however narrow."""
         return tuple(self._turning(kernel.slopes) for kernel in self.kernels)
 
     @cached_property
     def turns_of_weights(self) -> tuple[tuple[Expr, ...], ...]:
-        """The same of the weights of each kernel's moments, as of a mixture with a narrow part; of a square alone, or beside powers
-        of kappa, nothing."""
+        """The same for the weights of each kernel's moments, as for a mixture with a narrow part. A Gaussian, and powers of
+        kappa, have none.
+        """
         found = []
         for kernel, own in zip(self.kernels, self.moments_of):
-            known = {base for slope in kernel.slopes for base in _bases(slope)}
-            parts = [base for i in own for base in _bases(self.moments[i].rest) if base not in known]
+            known = {base for slope in kernel.slopes for base in _bases_of_powers(slope)}
+            parts = [base for i in own for base in _bases_of_powers(self.moments[i].rest) if base not in known]
             parts += [self.moments[i].exponent for i in own if self.moments[i].gaussian is None]
             found.append(self._turning(parts))
         return tuple(found)
@@ -209,7 +219,7 @@ class LaplaceForm:
 
     @cached_property
     def touches(self) -> tuple[tuple[Expr, ...], ...]:
-        """For each kernel, the expressions among whose zeros are the places where kappa is 0 and does not change its sign."""
+        """For each kernel, expressions among whose zeros are the places at which kappa is 0 without a change of sign."""
         return tuple(
             tuple(slope for kappa in kernel.slopes for slope in may_touch_zero(kappa, self.x))
             for kernel in self.kernels
@@ -217,7 +227,7 @@ class LaplaceForm:
 
 
 def laplace_form(integral: Integral) -> LaplaceForm | None:
-    """The form of an integral, or None when its structure is another one."""
+    """The form of an integral; None where it has another structure."""
     variables = tuple(limit[0] for limit in integral.limits)
     if any(len(limit) != 3 or limit[1] != 0 or limit[2] != oo for limit in integral.limits) or len(variables) > 2:
         return None
@@ -239,8 +249,10 @@ def laplace_form(integral: Integral) -> LaplaceForm | None:
     return LaplaceForm(logs, x, kernels, found, terms, (tuple(range(len(terms))),))
 
 
-def together(forms: Sequence[LaplaceForm]) -> list[tuple[LaplaceForm, tuple[int, ...]]]:
-    """Forms of many integrals each, with the places of their integrals among ``forms``: those of like kernels stand together."""
+def grouped(forms: Sequence[LaplaceForm]) -> list[tuple[LaplaceForm, tuple[int, ...]]]:
+    """(form, indices) for each group of forms with the same kernels, which are merged; the indices are those of its forms in
+    ``forms``.
+    """
     groups: dict[object, list[int]] = {}
     for place, form in enumerate(forms):
         groups.setdefault((form.logs, *form.kernels) if len(form.kernels) == 1 else place, []).append(place)
@@ -248,7 +260,7 @@ def together(forms: Sequence[LaplaceForm]) -> list[tuple[LaplaceForm, tuple[int,
 
 
 def _merged(forms: Sequence[LaplaceForm]) -> LaplaceForm:
-    """One form with the integrals of all, in the same variables, every moment once."""
+    """One form with the integrals of all, in the same variables, and every moment once."""
     if len(forms) == 1:
         return forms[0]
     known: dict[object, Moment] = {}
@@ -267,7 +279,7 @@ def _merged(forms: Sequence[LaplaceForm]) -> LaplaceForm:
 
 
 def moving(expr: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
-    """Outermost expectations and integrals that depend on one of the variables."""
+    """The outermost expectations and integrals in an expression that depend on one of the variables."""
     return [node for node in outermost(expr, SPECIAL) if node.free_symbols & set(variables)]
 
 

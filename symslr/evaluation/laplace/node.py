@@ -25,8 +25,9 @@ from symslr.evaluation.laplace.rule import Sums, refined
 from symslr.evaluation.laplace.steep.iterated import Iterated, smooth_axes
 from symslr.evaluation.laplace.steep.power_tails import TailSums, has_power_tail
 from symslr.evaluation.laplace.steep.ridge import FINEST, integrals
+from symslr.evaluation.laplace.survey import layout
 from symslr.evaluation.nodes.node import Context, Node, Pair, ordered
-from symslr.evaluation.numbers.arithmetic import FLOAT, Float64, once_per_kind
+from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, once_per_kind
 from symslr.evaluation.numbers.balls import Balls, from_mpf
 from symslr.model.symbols import x
 
@@ -99,7 +100,6 @@ class LaplaceNode(SumsNode):
 
     def __init__(self, form: LaplaceForm, parameters: tuple[Symbol, ...], kernel: Expr | None = None) -> None:
         self.parameters, self._open, self._kernel, self.axes = parameters, form, kernel, len(form.logs)
-        self._code = once_per_kind(lambda arithmetic: LaplaceCode(self.form, parameters, arithmetic))
 
     def closed(self, kernel: Expr) -> LaplaceNode:
         return LaplaceNode(self._open, ordered({*self.parameters, *kernel.free_symbols} - {x}), kernel)
@@ -108,6 +108,10 @@ class LaplaceNode(SumsNode):
     def form(self) -> LaplaceForm:
         """With the kernel, made when it is asked for: an integral that shares its table with others is not."""
         return self._open if self._kernel is None else self._open.closed(self._kernel)
+
+    @cached_property
+    def _code(self) -> Callable[[Arithmetic], LaplaceCode]:
+        return once_per_kind(partial(LaplaceCode, self.form, self.parameters))
 
     @cached_property
     def _shared(self) -> SharedMesh | None:
@@ -126,7 +130,7 @@ class LaplaceNode(SumsNode):
         if has_power_tail(family):
             return refined(TailSums(family))
         if not self._iterated:
-            return refined(FloatSums(family))
+            return refined(FloatSums(family, layout(family)))
         rates, bent = (
             [way.rate(p) for way in self._iterated],
             [self.form.offsets[way.axis] != 0 for way in self._iterated],
@@ -166,7 +170,7 @@ class LaplaceNode(SumsNode):
             TooDear: where it takes longer than one variable after another.
             CannotEvaluate: where it has no windows, as it may be under a steep exponential.
         """
-        sums = FloatSums(family, LONG_TABLE if self.axes == 1 else inf)
+        sums = FloatSums(family, layout(family), LONG_TABLE if self.axes == 1 else inf)
         if self.axes > 1 and sums.is_dear:
             raise TooDear("a product mesh is too large for float64; ask for fewer digits")
         return refined(sums)
@@ -180,7 +184,7 @@ class LaplaceNode(SumsNode):
                 "a token law with a power tail under a kernel that grows or falls exponentially is evaluated in float64 only; "
                 "ask for at most 12 digits"
             )
-        return BallSums(self._code(arithmetic), family, p, arithmetic, tolerance)
+        return BallSums(self._code(arithmetic), family, layout(family), p, arithmetic, tolerance)
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         shared: Pair | None = None

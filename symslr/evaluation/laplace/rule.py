@@ -17,7 +17,7 @@ import numpy as np
 from symslr.evaluation.errors import OutOfDigits, TooDear
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64
 from symslr.evaluation.numbers.balls import Balls
-from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error, behind, geometric_error
+from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error, geometric_error, tail_beyond
 
 ROUNDS = 20
 """Of either refinement: each takes at least a tenth off a step."""
@@ -97,9 +97,18 @@ class Sums(ABC):
         return False
 
     @property
+    def is_stretched(self) -> bool:
+        """Whether nodes of an outer axis lie far apart beside others that do not."""
+        return False
+
+    @property
     def doubt(self) -> float:
-        """How often the change on a mesh of other steps counts, for what rules along the axes do not see; 0 where they see all."""
-        return 1.0 if len(self.steps) > 1 else 0.0  # a ridge across both axes hides from the rules along each of them
+        """How often the change on a mesh of other steps counts, for what rules along the axes do not see; 0 where they see all.
+
+        A ridge across both axes hides from the rules along each of them. A bend between nodes far apart, as on a stretched axis,
+        may show in none.
+        """
+        return 2.0 if self.is_stretched else 1.0 if len(self.steps) > 1 else 0.0
 
     def rounding(self, table: Any) -> list[Any]:
         """Relative rounding error of every integral, from a table at few nodes; 0 in balls, which hold it."""
@@ -221,7 +230,7 @@ def _edges(arithmetic: Any, values: Any, axis: int, masses: list[Any]) -> list[t
             found.append((mass, mass))
             continue
         first, second, last, third = sizes[4 * n : 4 * n + 4]
-        edges = [behind(first, second) / mass, behind(last, third) / mass]
+        edges = [tail_beyond(first, second) / mass, tail_beyond(last, third) / mass]
         if arithmetic == FLOAT and values.ndim > 2:
             heights = np.abs(lines[n]).reshape(len(lines[n]), -1).sum(axis=1) / mass
             edges = [max(own, _going_on(side)) for own, side in zip(edges, (heights, heights[::-1]))]

@@ -16,7 +16,7 @@ from symslr.evaluation.errors import TooDear
 from symslr.evaluation.laplace.code import LARGE_POWER, Family, Moments, log_near_one
 from symslr.evaluation.laplace.tokens import Tokens
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.convergence import beyond
+from symslr.evaluation.quadrature.convergence import tail_in_last_terms
 
 EPS = FLOAT.eps
 TINY = 1e-300
@@ -259,7 +259,7 @@ class Table:
             last, before = (
                 np.array([self._pairs([f[:, [at]] for f in factors], rows[:, [at]]) for at in ends]) for ends in ENDS
             )
-            ends = np.sum(last * beyond(last / before), axis=0)
+            ends = np.sum(last * tail_in_last_terms(last / before), axis=0)
             found[own] = np.where(size > UNDERFLOW, ends / np.maximum(size, TINY), 8.0 * np.exp(-self.family.depth))
         return found
 

@@ -153,7 +153,7 @@ def pieces(
         widths = APART if kinks else most_nodes(family) / REFINED
         if kinks or spread_out(seen, widths):
             kinks = sorted({*kinks, *lone(seen, widths)})
-        bumps = hidden(code, k, family.p, seen, kinks, (low, high))
+        bumps = hidden(family, k, seen, kinks, (low, high))
         if bumps and not kinks:
             kinks = lone(seen, APART)
         found.append(cover(seen, low, high, kinks + bumps))
@@ -207,9 +207,7 @@ def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Wi
     return sorted(set(found))
 
 
-def hidden(
-    code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window], kinks: list[float], support: Support
-) -> list[float]:
+def hidden(family: Family, kernel: int, windows: list[Window], kinks: list[float], support: Support) -> list[float]:
     """Bumps and dips of log kappa between the nodes, as of 1 + exp(-50 a^2 x^2) at a large scale a: no rule would see them.
 
     And those of the weights, as of a mixture of a wide law and a narrow one.
@@ -234,8 +232,7 @@ def hidden(
         return x[np.diff(x, prepend=-np.inf) > 0.0]
 
     x = sorted_inside([*equal, -around, [0.0], around])
-    equations = code.turns[kernel] + code.turns_of_weights[kernel]
-    turns = [place for place in kinks_between(equations, p, start, end) if abs(place) > smallest]
+    turns = [place for place in kinks_between(family.turns[kernel], family.p, start, end) if abs(place) > smallest]
     nearby = reach * np.exp(np.linspace(np.log(NEAREST), 0.0, int(-TURN_STEPS_TO_E * np.log(NEAREST))))
     denser = sorted_inside([x, turns, *(place + sign * nearby for place in turns[:MOST_TURNS] for sign in (-1.0, 1.0))])
 
@@ -246,12 +243,14 @@ def hidden(
         return width_at(places) * (0.175 if heavy else 0.35)
 
     found: list[float] = []
-    rows = code.logs(kernel, denser, p)
+    rows = family.code.logs(kernel, denser, family.p)
     for n, row in enumerate(rows):
 
         def log_kernel(at: Any, n: int = n) -> Any:
             is_token = (at > support[0]) & (at < support[1])
-            values = code.logs(kernel, np.where(is_token, at, x[len(x) // 2]).ravel(), p)[n].reshape(at.shape)
+            values = family.code.logs(kernel, np.where(is_token, at, x[len(x) // 2]).ravel(), family.p)[n].reshape(
+                at.shape
+            )
             return np.where(is_token, values, np.nan)
 
         unseen = _unseen(log_kernel, denser, row, step_at)

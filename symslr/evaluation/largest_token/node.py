@@ -27,7 +27,7 @@ from symslr.evaluation.numbers.balls import Balls, array
 from symslr.evaluation.numbers.exponent import magnitude
 from symslr.evaluation.numbers.logarithm import PlainExp, leaves_float64, sign_and_log, signed_log
 from symslr.evaluation.quadrature.mesh import SinhMap
-from symslr.evaluation.quadrature.scan import scan, zoomed
+from symslr.evaluation.quadrature.scan import converged_windows, scan
 from symslr.evaluation.quadrature.token_mesh import kinks_between, zeros_of
 from symslr.model.symbols import x as token
 
@@ -326,7 +326,7 @@ class TokenSums(Sums):
                 raise CannotEvaluate("the outer integrand vanishes in float64")
             return inside, float(nodes[0][np.argmax(values)])
 
-        (window,), peak = zoomed(look, [guess], COARSE, [np.sort(-logs)])
+        (window,), peak = converged_windows(look, [guess], COARSE, [np.sort(-logs)])
         if not self.form.ends_by_itself:
             return SinhMap.over(window, [peak])
         last, end = window[1] - 2.0 * (window[1] - window[0]) / COARSE, window[1]

@@ -1,7 +1,8 @@
-"""The risk of an attention in the limit of large scales, from how its kernel grows on either side of 0.
+"""The risk of an attention in the limit of large scales, from how its kernel grows as x goes to plus and minus infinity.
 
-With kappa(t) ~ c t^d e^(r t) for large t, and the like on the left, the attention tends to one without a scale as the scale grows:
-to the largest token, to shares of c |x|^d, or to the one where a token is positive and to the other where none is.
+The kernel is taken to grow as kappa(t) ~ c t^d e^(r t), with constants of its own on either side. As the scale grows, the
+attention then tends to one that has no scale: all weight on the largest token; weights in proportion to c |x|^d; or weights of
+one form where a token is positive and of another form where no token is.
 """
 
 from __future__ import annotations
@@ -26,17 +27,31 @@ from symslr.model.task import Task
 from symslr.theory.definitions import over_length
 from symslr.theory.population import PopulationRisk
 
-FAR = 2.0**14
-"""Where a kernel is looked at, and twice and four times as far out: the next term of its growth is some 1/FAR of it."""
-TOLD, FLAT, STEEP = 1e-3, 1e-6, 1e-2
-"""How near a power lies to the fraction that it is, with ``EXACT`` for a constant; a rate that is none, and one that is."""
-EXACT, LARGEST, MOST = 1e-6, 24, 1000.0
-"""Of a constant, whose next term is taken off, the largest denominator of either, and the largest of them."""
+PROBE = 2.0**14
+"""A kernel is sampled at |x| = PROBE, 2 PROBE and 4 PROBE. There the next term of its growth is about 1/PROBE of the first."""
+POWER_TOLERANCE = 1e-3
+"""Largest distance, relative above 1, of a fitted power from the fraction that it is taken for."""
+CONSTANT_TOLERANCE = 1e-6
+"""The same for a fitted constant. It may be smaller: one step of Richardson extrapolation has removed the next term."""
+ZERO_RATE = 1e-6
+"""A fitted exponential rate below this, per unit of x, counts as 0."""
+NONZERO_RATE = 1e-2
+"""A fitted rate above this counts as an exponential. Between the two the growth is not known."""
+LARGEST_DENOMINATOR = 24
+"""Of the fractions that powers and constants are taken for."""
+LARGEST_FRACTION = 1000.0
+"""Powers and constants from this size on are not recognised."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """As constant t^power e^(rate t), of which only the sign of the rate is told; the constant only where that is 0."""
+    """Growth as constant t^power e^(rate t).
+
+    Attributes:
+        rate: only its sign: -1, 0 or 1.
+        power: d, a rational number.
+        constant: c where the rate is 0; 1 elsewhere, where it is not determined.
+    """
 
     rate: int
     power: Expr
@@ -45,41 +60,44 @@ class Growth:
 
 @lru_cache(maxsize=512)
 def growth(kernel: Expr, side: int) -> Growth | None:
-    """How a positive kernel in x grows for x = side t; None where it is not seen to be a power times an exponential."""
+    """How a positive kernel in x grows at x = side t as t goes to infinity, ``side`` being 1 or -1.
+
+    Fitted to log kappa at three places. None where that is not recognised as a power times an exponential.
+    """
     if kernel.free_symbols != {x}:
         return None
-    places = FAR * np.array([1.0, 2.0, 4.0])
+    places = PROBE * np.array([1.0, 2.0, 4.0])
     try:
         with np.errstate(all="ignore"):
             _, logs = signed_log(kernel, (x,))(side * places)
             first, second, third = (np.asarray(logs, dtype=float) + 0.0 * places).tolist()
-            power = _told((3.0 * second - 2.0 * first - third) / np.log(2.0), TOLD)
+            power = _nearest_fraction((3.0 * second - 2.0 * first - third) / np.log(2.0), POWER_TOLERANCE)
     except (ArithmeticError, TypeError, ValueError):
         return None
     if power is None:
         return None
-    rate = (third - second - float(power) * np.log(2.0)) / (2.0 * FAR)
-    if abs(rate) > STEEP:
+    rate = (third - second - float(power) * np.log(2.0)) / (2.0 * PROBE)
+    if abs(rate) > NONZERO_RATE:
         return Growth(int(np.sign(rate)), power)
     near, far = np.array([first, second]) - float(power) * np.log(places[:2])
-    constant = _told(float(np.exp(2.0 * far - near)), EXACT) if abs(rate) < FLAT else None
+    constant = _nearest_fraction(float(np.exp(2.0 * far - near)), CONSTANT_TOLERANCE) if abs(rate) < ZERO_RATE else None
     return Growth(0, power, constant) if constant else None
 
 
-def _told(number: float, within: float) -> Expr | None:
-    """The fraction that lies so near to a number."""
-    if not abs(number) < MOST:
+def _nearest_fraction(number: float, within: float) -> Expr | None:
+    """The fraction of small denominator within ``within`` of a number (relative above 1); None where there is none."""
+    if not abs(number) < LARGEST_FRACTION:
         return None
-    found = Rational(number).limit_denominator(LARGEST)
+    found = Rational(number).limit_denominator(LARGEST_DENOMINATOR)
     return found if abs(float(found) - number) <= within * max(1.0, abs(number)) else None
 
 
 @lru_cache(maxsize=512)
 def limit_of_large_scales(risk: PopulationRisk, side: int) -> Expr | None:
-    """What a risk tends to as the scale goes to side times infinity; None where that is not known.
+    """The limit of a risk as the scale goes to plus (``side`` 1) or minus infinity (-1); None where it is not known.
 
-    Delta^2 + 1 - M^2/Q, with M = E sigma_eps and Q = E sum_l sigma_l^2 of the limit, by bounded convergence: the shares of a
-    normalised attention lie between 0 and 1.
+    It is Delta^2 + 1 - M^2/Q with M = E sigma_eps and Q = E sum_l sigma_l^2 of the limiting attention sigma. The limit is taken
+    inside the mean by bounded convergence, as the weights of a normalised attention lie between 0 and 1.
     """
     activation, law, noise, length = risk.args
     kernel, is_normalised, offset = activation.args[1:4]
@@ -93,7 +111,7 @@ def limit_of_large_scales(risk: PopulationRisk, side: int) -> Expr | None:
         shares = positive.constant * Max(0, x) ** right.power + negative.constant * Max(0, -x) ** right.power
         if positive.constant == negative.constant:
             shares = Abs(x) ** right.power
-        return PopulationRisk(_shares(shares), law, noise, length)
+        return PopulationRisk(_attention_of(shares), law, noise, length)
     largest = IsLargest.of(epsilon, L)
     if side > 0 and right.rate > 0 > left.rate:  # the larger of two tokens outweighs the other
         if law.selects_largest:
@@ -119,14 +137,17 @@ def limit_of_large_scales(risk: PopulationRisk, side: int) -> Expr | None:
     return noise**2 + 1 - hit**2 / norm
 
 
-def _shares(kernel: Expr) -> Activation:
-    """The attention of a kernel at scale 1."""
+def _attention_of(kernel: Expr) -> Activation:
+    """The normalised attention of a kernel at scale 1, without an offset."""
     return Activation(epsilon, kernel, Integer(1), S.Zero, S.One, L)
 
 
 def _moments(kernel: Expr, law: SequenceLaw) -> tuple[Expr, Expr]:
-    """E sigma_eps and E sum_l sigma_l^2 of such an attention under a selection law; 0 where the kernel vanishes at all tokens."""
-    sigma = _shares(kernel)
+    """(E sigma_eps, E sum_l sigma_l^2) of the normalised attention of a kernel under a selection law.
+
+    Sequences at all of whose tokens the kernel vanishes count with sigma = 0.
+    """
+    sigma = _attention_of(kernel)
     squares = Sum(sigma.at(l) ** 2, (l, 1, L))
     return SequenceExpectation(sigma, law), SequenceExpectation(squares, law.unweighted())
 
@@ -137,18 +158,18 @@ def is_even(law: ScalarLaw) -> bool:
     return bool(law.lower == -law.upper and constant_value(law.density / mirrored) == 1)
 
 
-def limit_of_scale(task: Task, attention: Attention) -> Expr | None:
-    """The risk as the scale grows, where the largest token is the relevant one; None where it is not known.
+def limit_where_largest_is_relevant(task: Task, attention: Attention) -> Expr | None:
+    """The limit of the risk for a large scale where the relevant token is the largest one; None where it is not known.
 
-    Under a kernel that is a sum of exponentials of rates r or more, kappa(a x)/kappa(a y) >= e^(a r (x - y)) for x > y. All weight
-    then goes to the largest token, and the risk is Delta^2, the least there is. Beside an offset it goes there where that token is
-    positive, and to the offset where it is not: M = Q = 1 - F(0)^L, and the risk is Delta^2 + E F(0)^L, with F(0) = 1/2 of an even
-    law of tokens.
+    The kernel must be a sum of exponentials of positive rates. With r the least rate, kappa(a x)/kappa(a y) >= e^(a r (x - y))
+    for x > y, so that all weight goes to the largest token and the risk tends to Delta^2, the least possible. With a positive
+    offset the weight goes to that token only where it is positive, and to the offset elsewhere: M = Q = 1 - F(0)^L, and the
+    risk tends to Delta^2 + E F(0)^L, with F(0) = 1/2 for an even law of tokens.
     """
     if (
         task.law.weight != L * IsLargest.of(epsilon, L)
         or not attention.is_normalised
-        or not _is_steep(attention.kernel)
+        or not _is_sum_of_rising_exponentials(attention.kernel)
     ):
         return None
     if attention.offset == 0:
@@ -159,7 +180,7 @@ def limit_of_scale(task: Task, attention: Attention) -> Expr | None:
     return over_length(task.noise**2 + S.Half**L, task.length)
 
 
-def _is_steep(kernel: Expr) -> bool:
-    """Whether a kernel is a sum of exponentials of positive rates, each times a positive number."""
+def _is_sum_of_rising_exponentials(kernel: Expr) -> bool:
+    """Whether a kernel is a sum of c e^(r x) with every c > 0 and r > 0."""
     terms = [exponential(term, x) for term in Add.make_args(expand(kernel))]
     return all(term is not None and term.rate.is_positive and term.constant.is_positive for term in terms)

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from sympy import Expr, oo
+from sympy import Expr, Symbol, oo
 
-from symslr.evaluation.engine import evaluate
+from symslr.budget import OutOfTime, processor_time
+from symslr.evaluation.engine import EXPONENTIAL, MULTIPRECISION_DIGITS, evaluate
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly
 from symslr.evaluation.minima.at_infinity import limit_of_large_scales
-from symslr.evaluation.minima.far import RISK, Answers, answered, far_scale, far_signal
+from symslr.evaluation.minima.large import (
+    RISK,
+    Answers,
+    in_the_limit,
+    large_scale,
+    large_signal,
+    limit_of_strong_selection,
+    risk_by_best_method,
+)
+from symslr.evaluation.minima.least import least_risk
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.symbols import a, x
 from symslr.model.task import Task
 from symslr.theory.population import population_risk
+
+PROOF_SECONDS = 2.0
+"""Seconds of processor time for a proof that was not asked for: at key scales in the hundreds one takes a minute."""
 
 
 def risk_at(
@@ -43,14 +57,16 @@ def risk_at(
             "scale, or an offset"
         )
 
-    def answers(own: Task, at: Mapping[Any, object], wanted: int | None, is_near: bool) -> Answers:
+    def answers(own: Task, at: Mapping[Any, object], wanted: int | None, for_series: bool) -> Answers:
         known = dict(at)
-        here = known.pop(a, scale) if is_near else scale
+        here = known.pop(a, scale) if for_series else scale
         if own is not task:
             return {RISK: risk_at(own, attention, here, known)}
         if here.is_infinite:
             raise CannotEvaluate("no limit of the risk was found as the scale grows; expected a finite scale")
-        return {RISK: evaluate(population_risk(own, attention, here), known, wanted, "numpy" if is_near else backend)}
+        return {
+            RISK: evaluate(population_risk(own, attention, here), known, wanted, "numpy" if for_series else backend)
+        }
 
     if scale.is_infinite and backend is None:
         limit = limit_of_large_scales(population_risk(task, attention), 1 if scale == oo else -1)
@@ -62,5 +78,46 @@ def risk_at(
                 raise
             except CannotEvaluate:  # where the signal is too strong for meshes
                 pass
-    far = far_scale(scale, task, attention, values) or far_signal(task, values)
-    return answered(answers, task, attention, values, digits, backend, far)[RISK]
+    if backend is not None:
+        return answers(task, values, digits, False)[RISK]
+    large = large_scale(scale, task, attention, values) or large_signal(task, values)
+    strong = limit_of_strong_selection(task, attention, values)
+    if large is not None or strong is not None:
+        return risk_by_best_method(answers, task, attention, values, digits, large, strong)[RISK]
+    try:
+        return answers(task, values, digits, False)[RISK]
+    except CannotEvaluate as refusal:
+        return in_the_limit(answers, task, attention, values, digits, refusal)[RISK]
+
+
+def risk_as_asked(
+    task: Task,
+    attention: Attention,
+    scale: Expr | None,
+    values: Mapping[Any, object],
+    digits: int | None,
+    backend: str | None = None,
+    bounds: Mapping[Symbol, tuple[float, float]] | None = None,
+) -> tuple[Value, dict[str, Value]]:
+    """(risk, {}) at a scale, or (least risk, {"a": best scale, ...}) where ``scale`` is None.
+
+    Args:
+        task, attention, values, backend, bounds: as for ``least_risk``.
+        digits: of the risk. If None: 15 where a backend is named or a quick proof reaches them, else those of float64.
+
+    Raises:
+        CannotEvaluate: where the risk is not found, or the digits are out of reach.
+    """
+
+    def found(wanted: int | None, by: str | None) -> tuple[Value, dict[str, Value]]:
+        if scale is not None:
+            return risk_at(task, attention, scale, values, wanted, by), {}
+        return least_risk(task, attention, values, wanted, by, bounds)
+
+    if digits is not None or backend is not None:
+        return found(MULTIPRECISION_DIGITS if digits is None else digits, backend)
+    with suppress(CannotEvaluate, OutOfTime), processor_time(PROOF_SECONDS):
+        proved = found(MULTIPRECISION_DIGITS, EXPONENTIAL)
+        if proved[0].digits >= MULTIPRECISION_DIGITS:
+            return proved
+    return found(None, None)

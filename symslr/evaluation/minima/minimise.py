@@ -36,11 +36,13 @@ from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.plan import plan
 from symslr.expression.value import Kind, Value
+from symslr.model.ranges import real_number
 from symslr.model.symbols import x
 from symslr.parallel.serial import one_at_a_time
 from symslr.theory.population import PopulationRisk
 
-ONE_OF_MANY = "{} = {:.3g}, one of the places with this value"
+NOT_UNIQUE = "{} = {:.3g}, one of the places with this value"
+"""The method of a place that is not unique."""
 FLOAT_SEARCH = "numpy: scan and refinement in float64"
 
 
@@ -71,26 +73,30 @@ def minimise(
     """
     clock = time.perf_counter()
     wanted = FLOAT_AIM if digits is None else checked_digits(digits)
-    moving = tuple(variables) if isinstance(variables, Sequence) else ()
-    if not moving or any(not isinstance(s, Symbol) for s in moving):
+    free = tuple(variables) if isinstance(variables, Sequence) else ()
+    if not free or any(not isinstance(s, Symbol) for s in free):
         raise ValueError(f"variables: found {variables!r}; expected symbols such as [a, c]")
     needed, named = symbols_of(expr)
-    inputs = checked_inputs(needed - set(moving), named - set(moving), values or {})
+    inputs = checked_inputs(needed - set(free), named - set(free), values or {})
     check_admitted(expr, inputs)
-    check_means_exist(expr, inputs.given, moving)
-    said = unheld(expr, {**one_point(inputs), **dict.fromkeys(moving, PLACE)})
-    is_along = _is_along_scale(expr, moving)
-    known = Attended.of(expr), partial(_limit, expr, moving), _is_even(expr, moving), is_along
-    node = MinimumNode(plan(expr), moving, *known, partial(sampled_risk, expr) if is_along else None)
-    limits = _intervals(bounds or {}, moving)
-    begun = None if start is None else _begun(start, moving)
+    check_means_exist(expr, inputs.given, free)
+    said = unheld(expr, {**one_point(inputs), **dict.fromkeys(free, PLACE)})
+    is_along = _is_along_scale(expr, free)
+    known = Attended.of(expr), partial(_limit_node, expr, free), _is_even(expr, free), is_along
+    node = MinimumNode(plan(expr), free, *known, partial(sampled_risk, expr) if is_along else None)
+    limits = _intervals(bounds or {}, free)
+    start_place = None if start is None else _start_place(start, free)
     if inputs.arrays:
-        return _along(node, inputs, tolerance_of(min(wanted, FLOAT_DIGITS)), limits, clock)
+        return _on_grid(node, inputs, tolerance_of(min(wanted, FLOAT_DIGITS)), limits, clock)
     places: dict[Symbol, Pair]
     if wanted <= FLOAT_DIGITS:
         context = Context(FLOAT, tolerance_of(wanted), enough=10.0 ** -(digits or DEFAULT_DIGITS))
-        value, error, places = node.minimum(context, float_scope(inputs.given), limits, begun)
-        method = FLOAT_SEARCH if begun is None else f"{FLOAT_SEARCH}, begun at {', '.join(f'{x:.6g}' for x in begun)}"
+        value, error, places = node.minimum(context, float_scope(inputs.given), limits, start_place)
+        method = (
+            FLOAT_SEARCH
+            if start_place is None
+            else f"{FLOAT_SEARCH}, begun at {', '.join(f'{x:.6g}' for x in start_place)}"
+        )
     else:
         value, error, places = raised(partial(node.minimum, bounds=limits), inputs.scalars, wanted)
         method = "mpmath: scan in float64, Newton steps at full precision"
@@ -110,58 +116,71 @@ def minimise(
     found = {symbol: packed(*pair) for symbol, pair in places.items()}
     for symbol, place in found.items():
         if not mpmath.isfinite(place.error):
-            found[symbol] = replace(place, digits=1, method=ONE_OF_MANY.format(symbol, float(place.value)))
+            found[symbol] = replace(place, digits=1, method=NOT_UNIQUE.format(symbol, float(place.value)))
     return packed(value, error), found
 
 
 def _intervals(
-    bounds: Mapping[Symbol, tuple[float, float]], moving: tuple[Symbol, ...]
+    bounds: Mapping[Symbol, tuple[float, float]], free: tuple[Symbol, ...]
 ) -> dict[Symbol, tuple[float, float]]:
-    """The bounds as floats; for another name than that of a variable, or ends that are no interval, one line."""
+    """The bounds as floats.
+
+    Raises:
+        ValueError: for a symbol that is not a variable, or ends that are no finite interval.
+    """
     found = {}
     for symbol, ends in bounds.items():
-        if symbol not in moving:
-            raise ValueError(f"bounds: found {symbol!r}; expected variables among {', '.join(map(str, moving))}")
+        if symbol not in free:
+            raise ValueError(f"bounds: found {symbol!r}; expected variables among {', '.join(map(str, free))}")
         try:
-            low, high = map(float, ends)
+            low, high = (real_number(end, "bounds") for end in ends)
         except (TypeError, ValueError):
             low = high = math.nan
         if not -math.inf < low < high < math.inf:
-            raise ValueError(f"bounds: found {ends!r} for {symbol}; expected finite ends LOW < HIGH")
+            raise ValueError(
+                f"bounds: found {' '.join(repr(ends).split())} for {symbol}; expected finite ends LOW < HIGH"
+            )
         found[symbol] = low, high
     return found
 
 
-def _begun(start: Mapping[Symbol, float], moving: tuple[Symbol, ...]) -> list[float]:
-    """The place of each variable where a search begins; one line where it is not a number for each of them."""
+def _start_place(start: Mapping[Symbol, float], free: tuple[Symbol, ...]) -> list[float]:
+    """The start of each variable as a float.
+
+    Raises:
+        ValueError: where one is missing or is no number.
+    """
     try:
-        return [float(start[symbol]) for symbol in moving]
+        begun = [real_number(start[symbol], "start") for symbol in free]
+        if not all(map(math.isfinite, begun)):
+            raise ValueError
+        return begun
     except (KeyError, TypeError, ValueError):
-        raise ValueError(
-            f"start: found {start!r}; expected a number for each of {', '.join(map(str, moving))}"
-        ) from None
+        raise ValueError(f"start: found {start!r}; expected a number for each of {', '.join(map(str, free))}") from None
 
 
-def _is_along_scale(expr: Expr, moving: tuple[Symbol, ...]) -> bool:
+def _is_along_scale(expr: Expr, free: tuple[Symbol, ...]) -> bool:
     """Whether a risk is minimised over the scale of its key alone."""
-    return isinstance(expr, PopulationRisk) and moving == (expr.args[0].args[4],)
+    return isinstance(expr, PopulationRisk) and free == (expr.args[0].args[4],)
 
 
-def _is_even(expr: Expr, moving: tuple[Symbol, ...]) -> bool:
-    """Whether a risk is the same at the negative of its scale: so it is where the kernel is."""
-    return _is_along_scale(expr, moving) and expr.args[0].kernel.xreplace({x: -x}) == expr.args[0].kernel
+def _is_even(expr: Expr, free: tuple[Symbol, ...]) -> bool:
+    """Whether a risk is even in its scale: it is where the kernel is even."""
+    return _is_along_scale(expr, free) and expr.args[0].kernel.xreplace({x: -x}) == expr.args[0].kernel
 
 
-def _limit(expr: Expr, moving: tuple[Symbol, ...], side: int) -> Node | None:
-    """What a risk tends to as the scale of its key goes to plus or minus infinity, where that is all that moves."""
-    limit = limit_of_large_scales(expr, side) if _is_along_scale(expr, moving) else None
+def _limit_node(expr: Expr, free: tuple[Symbol, ...], side: int) -> Node | None:
+    """The limit of a risk for ``side`` times infinite scale as a node of a plan; None where it is not known, or others than the
+    scale are free.
+    """
+    limit = limit_of_large_scales(expr, side) if _is_along_scale(expr, free) else None
     return None if limit is None else plan(limit)
 
 
-def _along(
+def _on_grid(
     node: MinimumNode, inputs: Inputs, tolerance: float, limits: Mapping[Symbol, tuple[float, float]], clock: float
 ) -> tuple[Value, dict[Symbol, Value]]:
-    """The minima at every point of a grid, as arrays."""
+    """The minima at every point of a grid of inputs, as arrays; each search starts from its neighbours' results."""
     shape, points = grid_scopes(inputs)
     tables = {symbol: (np.empty(shape), np.empty(shape)) for symbol in (None, *node.variables)}
     context = Context(FLOAT, tolerance, {})

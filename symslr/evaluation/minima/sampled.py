@@ -1,4 +1,4 @@
-"""A risk at scales where meshes are too dear, from samples: whether it may be the least there needs two digits."""
+"""Monte Carlo values of a risk, to two digits, at scales where quadrature is too expensive: enough to rule a scale out."""
 
 from __future__ import annotations
 
@@ -18,21 +18,28 @@ from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import L, x
 from symslr.theory.population import PopulationRisk
 
-KEYS, LEAST, GROUPS = 2**18, 2**10, 16
-"""Tokens drawn in all; sequences at least; and the parts whose scatter gives the error."""
-SIGMAS = 5.0
-"""Standard errors that the error of a value stands for."""
+TOKENS = 2**18
+"""Tokens that are drawn for each length."""
+FEWEST_SEQUENCES = 2**10
+"""The least number of sequences that they make, where sequences are long."""
+GROUPS = 16
+"""Equal groups of sequences; the scatter of their risks gives the standard error."""
+ERROR_IN_STANDARD_ERRORS = 5.0
+"""The claimed error, in standard errors."""
 
 Sampled = Callable[[float], Pair]
-"""A scale to the risk there and its error."""
+"""A function from a scale to (risk, error)."""
 
 
 def sampled_risk(risk: PopulationRisk, numbers: Mapping[Symbol, Any]) -> Sampled | None:
-    """The risk by the scale of its key; None where the weights of a sequence may add up to little, whose mean square samples miss.
+    """A function from the scale of the key to a Monte Carlo value of the risk; None where it would not be reliable.
 
-    Delta^2 + 1 - M^2/Q with M = E sum p_l sigma_l and Q = E sum sigma_l^2 >= 1/L under a normaliser alone.
+    The risk is Delta^2 + 1 - M^2/Q with M = E sum p_l sigma_l and Q = E sum sigma_l^2. With a normaliser and no offset Q >=
+    1/L. Otherwise the weights of a sequence may be small in all but a few samples, which then miss Q: None. None too where a
+    parameter has no number.
 
     Args:
+        risk: as a function of the scale.
         numbers: of all parameters but the scale.
     """
     activation, law, noise, length = risk.args
@@ -41,12 +48,12 @@ def sampled_risk(risk: PopulationRisk, numbers: Mapping[Symbol, Any]) -> Sampled
         return None
     given = {symbol: exact(number) for symbol, number in numbers.items()}
 
-    def put_in(expr: Basic) -> Any:
+    def with_numbers(expr: Basic) -> Any:
         return expr.subs({s: given[s] for s in expr.free_symbols if s in given and s != L})
 
     lengths = tuple(length) if isinstance(length, LengthLaw) else ((given.get(length, length), S.One),)
-    own, square = put_in(kernel), put_in(noise**2)
-    here = law.func(put_in(law.weight), law.length, law.base.func(*map(put_in, law.base.args)))
+    own, square = with_numbers(kernel), with_numbers(noise**2)
+    here = law.func(with_numbers(law.weight), law.length, law.base.func(*map(with_numbers, law.base.args)))
     if (
         here.free_symbols - {L}
         or own.free_symbols != {x}
@@ -54,16 +61,26 @@ def sampled_risk(risk: PopulationRisk, numbers: Mapping[Symbol, Any]) -> Sampled
         or not all(n.is_Integer for n, _ in lengths)
     ):
         return None
-    return _of(own, float(square), here, [(int(n), float(share)) for n, share in lengths])
+    return _sampler(own, float(square), here, [(int(n), float(share)) for n, share in lengths])
 
 
-def _of(kernel: Expr, square: float, law: Any, lengths: list[tuple[int, float]]) -> Sampled | None:
+def _sampler(kernel: Expr, square: float, law: Any, lengths: list[tuple[int, float]]) -> Sampled | None:
+    """The function of ``sampled_risk`` for a kernel in x; None where the law cannot be sampled.
+
+    Args:
+        kernel: without parameters.
+        square: Delta^2.
+        law: of the sequence, with the length as its only symbol.
+        lengths: (length, probability) pairs.
+    """
     log_kernel, random = signed_log(kernel, (x,)), np.random.default_rng(0)
     try:
         parts = []
         for n, share in lengths:
             draws = Draws.of(law.func(law.weight.subs(L, n), S(n), law.base))
-            parts.append((share, *draws.sequences(random.random((max(LEAST, KEYS // n) // GROUPS * GROUPS, n)))))
+            parts.append(
+                (share, *draws.sequences(random.random((max(FEWEST_SEQUENCES, TOKENS // n) // GROUPS * GROUPS, n))))
+            )
     except (CannotEvaluate, ArithmeticError, ValueError):
         return None
 
@@ -79,6 +96,6 @@ def _of(kernel: Expr, square: float, law: Any, lengths: list[tuple[int, float]])
         risks = square + 1.0 - hit**2 / norm
         if not np.all(np.isfinite(risks)):
             raise CannotEvaluate("a kernel vanishes at all tokens of a sequence, as far as float64 tells")
-        return float(np.mean(risks)), SIGMAS * standard_error(risks.tolist())
+        return float(np.mean(risks)), ERROR_IN_STANDARD_ERRORS * standard_error(risks.tolist())
 
     return at

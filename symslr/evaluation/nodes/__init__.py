@@ -1,1 +1,1 @@
-"""The nodes of a plan."""
+"""Nodes of a plan: formulas, integrals, products of integrals, minima."""

@@ -1,4 +1,4 @@
-"""Nodes put together of others: formulas, sums, means over the length, the best of equal formulas, and minima."""
+"""Nodes made of other nodes: formulas, sums, means over the length, the best of equal formulas, and minima."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from symslr.evaluation.minima.search.objective import Objective
 from symslr.evaluation.minima.search.search import Continuation, least
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.numbers.running import Formula, Lazy, compiled_formula, in_numbers
+from symslr.evaluation.numbers.running import Formula, compiled_formula, in_numbers
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import L
 
 
 @final
 class FormulaNode(Node):
-    """An elementary formula of parameters and of finished nodes; ``shared`` are those of its integrals that share a table."""
+    """An elementary formula of parameters and other nodes.
+
+    ``shared`` are the groups of its integrals that share a table: (the node of all of them, their symbols).
+    """
 
     def __init__(
         self,
@@ -51,14 +54,26 @@ class FormulaNode(Node):
         for family, symbols in self.shared:
             together = cache(partial(_all_or_none, family, context, scope))
             unfinished |= {s: partial(_one_of, together, n, unfinished[s]) for n, s in enumerate(symbols)}
-        return self.formula(context.arithmetic, Lazy(scope, unfinished))
+        return self._of_asked(context, scope, unfinished)
 
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
         if self.shared or len(scopes) == 1 or context.arithmetic != FLOAT:
             return super().at(context, scopes)
         children = {symbol: node.at(context, scopes) for symbol, node in self.children.items()}
         unfinished = [{symbol: own[i] for symbol, own in children.items()} for i in range(len(scopes))]
-        return [partial(self.formula, context.arithmetic, Lazy(scope, own)) for scope, own in zip(scopes, unfinished)]
+        return [partial(self._of_asked, context, scope, own) for scope, own in zip(scopes, unfinished)]
+
+    def _of_asked(
+        self, context: Context, scope: Mapping[Symbol, Pair], unfinished: Mapping[Symbol, Callable[[], Pair]]
+    ) -> Pair:
+        """The formula, of numbers that are computed when it first asks for them: those beside a factor 0 are not."""
+        known = dict(scope)
+        while True:
+            try:
+                return self.formula(context.arithmetic, known)
+            except KeyError as asked:
+                (symbol,) = asked.args
+                known[symbol] = unfinished[symbol]()
 
 
 def _all_or_none(family: LaplaceNode, context: Context, scope: Mapping[Symbol, Pair]) -> list[Pair] | None:
@@ -76,14 +91,14 @@ def _all_or_none(family: LaplaceNode, context: Context, scope: Mapping[Symbol, P
 
 
 def _one_of(together: Callable[[], list[Pair] | None], n: int, alone: Callable[[], Pair]) -> Pair:
-    """The n-th of several numbers that are found together, or by itself where they are not."""
+    """The n-th of several numbers computed together, or computed alone where that fails."""
     found = together()
     return alone() if found is None else found[n]
 
 
 @final
 class HoistedNode(Node):
-    """A node with parameters that are finished integrals; their errors pass through by a finite difference."""
+    """A node some of whose parameters are integrals, computed once; their errors are propagated by a finite difference."""
 
     def __init__(self, node: Node, constants: Mapping[Symbol, Node]) -> None:
         self.node, self.constants = node, dict(constants)
@@ -107,7 +122,7 @@ class HoistedNode(Node):
 
 @final
 class LengthNode(Node):
-    """sum_l P(l) body(l)."""
+    """The mean over the length, sum_l P(l) body(l)."""
 
     def __init__(self, body: Node, law: Any) -> None:
         self.body, self.law, self.axes, self.is_elementary = body, law, body.axes, body.is_elementary
@@ -158,13 +173,13 @@ class SumNode(Node):
         return value, error
 
 
-POOR = 30.0
-"""An error of so many tolerances, relative, is worth another formula."""
+MOST_TOLERANCES = 30.0
+"""A value with a relative error of more than so many tolerances is computed by another formula as well."""
 
 
 @final
 class FormsNode(Node):
-    """The value with the smallest error among ``forms``, which are equal; those after a good one are not evaluated."""
+    """The value with the smallest error among equal ``forms``, which are tried in order until one is good."""
 
     def __init__(self, forms: Sequence[Node]) -> None:
         self.forms, self.axes = tuple(forms), max(form.axes for form in forms)
@@ -178,7 +193,7 @@ class FormsNode(Node):
 
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
         best: list[Pair | Exception] = [CannotEvaluate("no formula gives a number")] * len(scopes)
-        todo, poor = list(range(len(scopes))), POOR * context.tolerance
+        todo, poor = list(range(len(scopes))), MOST_TOLERANCES * context.tolerance
         if self.axes > 1 and context.enough is not None:
             poor = max(poor, context.enough)
         for form in self.forms:
@@ -212,11 +227,14 @@ def _given(pair: Pair | Exception) -> Pair:
 
 @final
 class MinimumNode(Node):
-    """The least value of ``body`` over real ``variables``; the error is of second order in the place.
+    """The least value of ``body`` over real ``variables``; its error is of second order in that of the place.
 
-    A search goes as far out as what is ``attended`` to changes, and looks closer where that turns if its one variable is the scale
-    of a key; ``limit`` is what the body tends to as that variable goes to plus or minus infinity, where that is known; ``sampled``
-    gives its values to two digits where meshes are too dear.
+    Attributes:
+        attended: the kernels and laws that say how far out a search must go, and where the scan over a scale needs more points.
+        limit: the limit of the body as its one variable goes to plus or minus infinity, where it is known.
+        is_even: whether the body is even in that variable.
+        is_along_scale: whether that variable is the scale of a key.
+        sampled: gives Monte Carlo values, to two digits, where quadrature is too expensive.
     """
 
     def __init__(
@@ -250,19 +268,23 @@ class MinimumNode(Node):
         bounds: Mapping[Symbol, tuple[float, float]],
         start: list[float] | None = None,
     ) -> tuple[Any, Any, dict[Symbol, Pair]]:
-        """(least value, its error, {variable: (place, error)}); that beside ``start`` where there is one."""
+        """(least value, its error, {variable: (place, error)}); with ``start``, the minimum near that place."""
         intervals = [bounds.get(s, (-float("inf"), float("inf"))) for s in self.variables]
         if context.continuations is None:
             continuation = None if start is None else Continuation(start)
         else:
             continuation = context.continuations.setdefault(self, Continuation())
         numbers = {s: float(p[0]) for s, p in scope.items() if isinstance(p, tuple)}
-        met, selects = self.attended.met(numbers), self.attended.selects(numbers)
-        objective = Objective(self.body, self.variables, context, scope, met=met, selects=selects)
-        closer = partial(self.attended.closer, numbers) if self.is_along_scale else None
+        met, selects = self.attended.feature_scale(numbers), self.attended.selection_scale(numbers)
+        objective = Objective(self.body, self.variables, context, scope, feature_scale=met, selection_scale=selects)
+        closer = partial(self.attended.extra_scan_points, numbers) if self.is_along_scale else None
         sampled = None if self.sampled is None else partial(self.sampled, numbers)
         objective = replace(
-            objective, limit=partial(self._limit, context, scope), is_even=self.is_even, closer=closer, sampled=sampled
+            objective,
+            limit=partial(self._limit, context, scope),
+            is_even=self.is_even,
+            extra_scan_points=closer,
+            sampled=sampled,
         )
         value, error, place = least(objective, intervals, continuation)
         return value, error, dict(zip(self.variables, place))

@@ -1,4 +1,4 @@
-"""One-dimensional integrals of any integrand: the pieces are placed by a scan of its logarithm, then refined."""
+"""One-dimensional integrals of any integrand: a scan of its logarithm finds the window, then the mesh is refined."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, once_per_kin
 from symslr.evaluation.numbers.exponent import gaussian, magnitude, split
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.breakpoints import centre, centred
-from symslr.evaluation.quadrature.convergence import DETUNED, behind, geometric_error
+from symslr.evaluation.quadrature.convergence import DETUNED, geometric_error, tail_beyond
 from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
 from symslr.evaluation.quadrature.scan import scan
 from symslr.evaluation.quadrature.token_mesh import at_exact_ends, cover, kinks_between, lost_beside_ends, zeros_of
 from symslr.model.breakpoints import bends, breakpoint_equations
 
 DEPTH = 46.0
-"""Nats below the largest integrand at which a window ends: e^-46 is 1e-20, a ten-thousandth of the roundoff."""
+"""A window ends so many nats below the largest integrand: e^-46 is 1e-20, a ten-thousandth of the roundoff."""
 MOST_LEVELS = 9
-"""Levels, each with half the step: the finest mesh has some ten thousand nodes for one window of the integrand."""
+"""Levels of the mesh, each with half the step: the finest has some ten thousand nodes for one window."""
 
 
 @final
 class IntegralNode(Node):
     """Integral of exp(E) R over (lower, upper); ``children`` are integrals inside it that depend on the variable.
 
-    Over the whole line the variable is counted from where R bends. ``plain`` has it as it is, for parameters without such a place:
-    1/(1 + (a x - 3)^2) bends at 3/a.
+    Over the whole line the variable is measured from the place where R bends, if there is one: 1/(1 + (a x - 3)^2) bends at
+    3/a. ``plain`` is the integral without that shift, for parameters at which the place is infinite.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class IntegralNode(Node):
         ends: tuple[Expr, Expr],
         parameters: tuple[Symbol, ...],
         children: Mapping[Symbol, Node],
-        moved: bool = True,
+        shifted: bool = True,
     ) -> None:
         parts, self.plain = split(integrand), None
-        place = centre(parts.rest, variable) if moved and all(abs(end) is S.Infinity for end in ends) else S.Zero
+        place = centre(parts.rest, variable) if shifted and all(abs(end) is S.Infinity for end in ends) else S.Zero
         if place != 0:
             if place.free_symbols:
-                self.plain = IntegralNode(integrand, variable, ends, parameters, children, moved=False)
+                self.plain = IntegralNode(integrand, variable, ends, parameters, children, shifted=False)
             integrand = centred(integrand, place, variable)
             parts = split(integrand)
         self._place = FLOAT.compile(parameters, [place])
@@ -64,7 +64,9 @@ class IntegralNode(Node):
         self._code = once_per_kind(self._compiled)
 
     def _compiled(self, arithmetic: Arithmetic) -> Any:
-        """(Integrand, what depends on the parameters alone, kinks, bends) as functions of numbers."""
+        """(integrand, functions of the parameters alone, equations of kinks, arguments and equations of bends) as functions of
+        numbers.
+        """
         table = arithmetic.compile((self.variable, *self.children, *self.parameters), self.exprs)
         outer = arithmetic.compile(self.parameters, [*self.ends, self.height, self.curvature])
         equations = self.kinks, [equation for _, equation in self.bends]
@@ -73,7 +75,7 @@ class IntegralNode(Node):
         return table, outer, kinks, list(zip(inside, bent))
 
     def _children_at(self, context: Context, x: Any, scope: Mapping[Symbol, Pair]) -> tuple[list[Any], Any]:
-        """Values of the children at the nodes and the largest relative error among those that matter."""
+        """(values of the children at the nodes, at every node the largest of their relative errors)."""
         columns, errors = [], np.zeros(len(x))
         for child in self.children.values():
             pairs = [child.evaluate(context, {**scope, self.variable: (point, 0)}) for point in x]
@@ -120,7 +122,9 @@ class IntegralNode(Node):
     def _summed(
         self, context: Context, scope: Mapping[Symbol, Pair], pieces: tuple[Piece, ...], ends: tuple[Any, Any], eps: Any
     ) -> tuple[Any, Any, Any]:
-        """(Integral, that of its absolute value, error relative to this), without the height; ``eps`` is the rounding of nodes."""
+        """(integral, integral of the absolute value, error relative to that), without the height; ``eps`` is the rounding of
+        nodes.
+        """
         arithmetic, (low, high) = context.arithmetic, ends
         p = tuple(scope[s][0] for s in self.parameters)
         for level in range(MOST_LEVELS):
@@ -144,15 +148,19 @@ class IntegralNode(Node):
         additions = len(values) if values.dtype == object else np.log2(len(values))
         rounding = arithmetic.eps * (8 + additions + np.sum(abs(values) * (abs(size) + 0 * mesh.nodes)) / mass)
         first, second, third, last = (abs(values[n]) for n in (0, 1, -2, -1))
-        moved = mesh.nodes * (1 + NUDGE * eps)
-        nearby = Mesh(np.where((low < moved) & (moved < high), moved, mesh.nodes), mesh.weights, mesh.nested)
+        shifted = mesh.nodes * (1 + NUDGE * eps)
+        nearby = Mesh(
+            np.where((low < shifted) & (shifted < high), shifted, mesh.nodes),
+            mesh.weights,
+            mesh.nested,
+        )
         rounding += np.sum(abs(self._values(arithmetic, nearby, columns, p)[0] - values)) / mass
-        edge = (behind(first, second) + behind(last, third)) / mass
+        edge = (tail_beyond(first, second) + tail_beyond(last, third)) / mass
         inherited = np.sum(abs(values) * errors) / mass
         return full, mass, error + rounding + edge + inherited
 
     def _values(self, arithmetic: Arithmetic, mesh: Mesh, columns: list[Any], p: tuple[Any, ...]) -> tuple[Any, Any]:
-        """The integrand times the weights of a mesh, and the sum of |addends| of its exponent."""
+        """(integrand times the weights of a mesh, the sum of the |terms| of its exponent)."""
         if arithmetic.name != "numpy":
             exponent, rest, size = self._code(arithmetic)[0](mesh.nodes, *columns, *p)
             return arithmetic.exp(exponent) * rest * mesh.weights + 0 * mesh.nodes, size
@@ -163,23 +171,25 @@ class IntegralNode(Node):
         return (self._in_range(values, mesh, exponent, columns, p) if left else values), size
 
     def _in_range(self, values: Any, mesh: Mesh, exponent: Any, columns: list[Any], p: tuple[float, ...]) -> Any:
-        """Values of which parts leave the range of float64, from their logarithms: c / oo is 0 where both leave it.
+        """Values whose parts leave the range of float64, computed from their logarithms: c/oo is 0 only where the logarithms
+        say so.
 
-        What is no number even so, as sin(x)/x at 0, is 0: the scan for the window refuses such places side by side.
+        What is no number even so, as sin(x)/x at 0, counts as 0; the scan for the window has refused several such places in a
+        row.
 
         Raises:
             CannotEvaluate: where a value overflows.
         """
         sign, log = self._log_rest(mesh.nodes, *columns, *p)
         better = sign * np.exp(exponent + log) * mesh.weights + 0 * mesh.nodes
-        are_one = np.isnan(better) | (np.abs(values - better) <= ALIKE * np.abs(better))
+        are_one = np.isnan(better) | (np.abs(values - better) <= SAME_VALUE * np.abs(better))
         values = np.where(np.isfinite(values) & are_one, values, better)
         if np.isinf(values).any():
             raise CannotEvaluate("an integrand overflows in float64")
         return np.where(np.isnan(values), 0.0, values)
 
     def _pieces(self, context: Context, scope: Mapping[Symbol, Pair], low: float, high: float) -> Any:
-        """The pieces, placed in float64; None where the integrand vanishes."""
+        """The pieces of the window, found in float64; None where the integrand vanishes."""
         rough = Context(FLOAT, 1e-4)
         scope = {s: (float(v), float(e)) for s, (v, e) in scope.items()}
         p = tuple(scope[s][0] for s in self.parameters)
@@ -194,45 +204,50 @@ class IntegralNode(Node):
         window = scan(log_weight, low, high, depth)
         if window is None:
             return None
-        if window.is_heavy or window.high - window.low > FAR[1]:  # of cos(x^2) the peak itself is that wide
+        if window.is_heavy or window.high - window.low > TAIL_PLACES[1]:  # of cos(x^2) the peak itself is that wide
             _check_tails(log_weight, low, high)
         cuts = kinks_between(kinks, p, window.low, window.high)
         for inside, bend in bent:
             found = kinks_between([bend], p, window.low, window.high)
-            cuts += [x for x in found if _swing(inside, p, x, window.width / 2) > SHARP]
+            cuts += [x for x in found if _change_of_argument(inside, p, x, window.width / 2) > LARGEST_SWING]
         pieces = cover([window], low, high, cuts)
         if not pieces:
             raise CannotEvaluate("an integrand leaves the range of float64 where its window is looked for")
         return pieces
 
 
-ALIKE = 1e-6
-"""Relative difference of two ways to one value that is their rounding."""
+SAME_VALUE = 1e-6
+"""Relative difference up to which two ways to compute a value agree within rounding."""
 NUDGE = 4
-"""Roundings by which nodes are moved to see what is lost where terms of the integrand cancel."""
-SHARP = 10.0
-"""Change of a function's argument over half the width of a peak from which on equal steps do not resolve the function."""
+"""Nodes are moved by so many roundings, to see how much digits are lost where terms of the integrand cancel."""
+LARGEST_SWING = 10.0
+"""A function whose argument changes by more over half the width of a peak is not resolved by equal steps: the line is cut
+there."""
 
 
-def _swing(inside: Any, p: tuple[float, ...], x: float, step: float) -> float:
-    """How much what a function is taken of changes from a place to either side of it; 0 where it is no number."""
+def _change_of_argument(inside: Any, p: tuple[float, ...], x: float, step: float) -> float:
+    """The largest change of a function's argument from a place to either side of it; 0 where it is no number."""
     with np.errstate(all="ignore"):
         low, middle, high = (float(inside(x + n * step, *p)[0]) for n in (-1, 0, 1))
     return float(np.nan_to_num(max(abs(low - middle), abs(high - middle))))
 
 
-FAR = 1e30, 1e40
-"""Where tails are told apart: a power of x is all that is left of an algebraic integrand there."""
-NEARER = (1e12, 1e16), (1e6, 1e8)
-"""Where they are for an integrand that overflows on its way there."""
+TAIL_PLACES = 1e30, 1e40
+"""|x| between which the power of a tail is measured: so far out an algebraic integrand is a power of x."""
+NEARER_TAIL_PLACES = (1e12, 1e16), (1e6, 1e8)
+"""The same for an integrand that overflows on the way there."""
 
 
 def _check_tails(log_weight: Any, low: float, high: float) -> None:
-    """Raises CannotEvaluate where |integrand| falls no faster than 1/|x| on a side without end."""
+    """Check that |integrand| falls faster than 1/|x| towards each infinite end.
+
+    Raises:
+        CannotEvaluate: where it does not, or is no number far out.
+    """
     for side, end in ((-1.0, low), (1.0, high)):
         if not np.isinf(end):
             continue
-        for places in (FAR, *NEARER):
+        for places in (TAIL_PLACES, *NEARER_TAIL_PLACES):
             near, far = (float(value) for value in log_weight(side * np.array(places)))
             power = -np.inf if far == -np.inf else (far - near) / np.log(places[1] / places[0])
             if not np.isnan(power):

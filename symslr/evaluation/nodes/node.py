@@ -1,4 +1,4 @@
-"""A plan is a small tree of numeric nodes, built once per formula and carried out in any arithmetic."""
+"""The nodes of a plan: a small tree, built once for an expression and evaluated in any arithmetic."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Context:
     Attributes:
         arithmetic: the numbers to calculate in.
         tolerance: relative error at which a quadrature stops refining.
-        continuations: where minima keep the places that they found at neighbouring points of a grid; none by default, so
-            that a value depends on its own arguments only.
-        enough: relative error with which an equal formula over two Laplace variables is not asked, as it may take many times as
-            long; None for a few tolerances, as elsewhere.
+        continuations: where minima keep the places found at neighbouring points of a grid. None by default, so that a value
+            depends on its own arguments only.
+        enough: relative error at which no equal formula over two Laplace variables is tried, as it may take many times as long;
+            None for a few tolerances.
     """
 
     arithmetic: Arithmetic
@@ -38,9 +38,9 @@ class Node(ABC):
     """Abstract: a number that depends on parameters.
 
     Attributes:
-        axes: the most Laplace variables of an integral in it.
+        axes: the largest number of Laplace variables of an integral in it.
         is_float_only: whether it refuses more digits than float64 has.
-        is_elementary: whether it is put together of numbers alone, with no integral.
+        is_elementary: whether it contains no integral.
     """
 
     axes: int = 1
@@ -52,19 +52,20 @@ class Node(ABC):
         """(value, error) at parameters given as (value, error)."""
 
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
-        """``evaluate`` at many points, as functions: a value that a formula does not ask for is not missed.
+        """``evaluate`` at many points, as functions that are called for the values needed; so a value that no one needs may
+        fail.
 
-        Nodes that gain from seeing all the points together do their work here.
+        Nodes that gain from seeing all points together do their work here.
         """
         return [partial(self.evaluate, context, scope) for scope in scopes]
 
     def closed(self, kernel: Expr) -> Node:
-        """The same number with a kernel in ``x`` put where one is left open; itself where none is."""
+        """The same node with ``kernel``, in ``x``, in place of a kernel left open; itself where there is none."""
         return self
 
 
 def ordered(symbols: set[Any]) -> tuple[Symbol, ...]:
-    """Parameters in an order of their own: by name."""
+    """The symbols among a set, sorted by name."""
     return tuple(
         sorted(
             (s for s in symbols if s.is_Symbol), key=lambda s: (s.name, s.dummy_index if isinstance(s, Dummy) else 0)
@@ -73,7 +74,7 @@ def ordered(symbols: set[Any]) -> tuple[Symbol, ...]:
 
 
 def outermost(expr: Basic, kinds: tuple[type[Basic], ...]) -> list[Expr]:
-    """The parts of an expression that are of these kinds, and inside no other."""
+    """The parts of an expression that are of some kinds and inside no other part of these kinds."""
     if isinstance(expr, kinds):
         return [expr]
     return list(dict.fromkeys(part for arg in expr.args for part in outermost(arg, kinds)))

@@ -1,6 +1,6 @@
-"""Sequences of at most three tokens by direct product quadrature: for weights and activations that nothing reduces.
+"""Expectations over at most three tokens by product quadrature, for weights and activations that no rule reduces.
 
-Source: the definition of the expectation itself; only a Gaussian average over the value projections is taken by algebra.
+Source: the definition of the expectation; only the Gaussian average over the value projections is taken by algebra.
 """
 
 from __future__ import annotations
@@ -28,28 +28,29 @@ from symslr.model.symbols import OTHERS, L, chi, epsilon, xi, z, zeta
 from symslr.model.symbols import x as law_variable
 
 LONGEST = 3
-"""Tokens of a product mesh: three with 300 nodes each are 27 million points, four with 74 are as many."""
+"""Most tokens of a product mesh: three with 300 nodes each make 27 million points, as do four with 74."""
 DEPTH = 42.0
-"""Nats below the largest integrand at which its window ends: e^-42 is 6e-19 of it."""
+"""A window ends so many nats below the largest integrand: e^-42 is 6e-19 of it."""
 MOST_POINTS = 30_000_000
-"""Of a product mesh: 240 MB an array."""
-COARSE = 41
-"""Nodes per window of the law, on a mesh three windows long, by which that of the integrand is found."""
-FEWEST = 128, 128, 48
-"""Nodes of an axis at L = 1, 2, 3, at least: ridges such as u e^(-u^2), u = 12 tanh(2 chi_1 - 2 chi_2), lie between fewer."""
+"""Points of a product mesh: 240 MB an array."""
+NODES_PER_WINDOW = 41
+"""Nodes per window of the law on the coarse mesh, three windows long, that finds the window of the integrand."""
+FEWEST_NODES = 128, 128, 48
+"""Least number of nodes of an axis at L = 1, 2, 3: a ridge such as u e^(-u^2), u = 12 tanh(2 chi_1 - 2 chi_2), falls between
+fewer."""
 FINEST = 6
-"""Halvings of the first step."""
-DETUNED_BY = 1.0, 0.5, 1.5
-"""Powers of ``DETUNED``, by which each axis of a confirming mesh has a step of its own."""
-ROUNDED = 200.0 * FLOAT.eps
-"""Of a sum over such a mesh, relative to that of the sizes of its terms."""
-SETTLED = 1e-6
-"""A relative error below which a value is given though finer meshes are out of reach: the rule converges."""
+"""Most halvings of the first step."""
+DETUNING_POWERS = 1.0, 0.5, 1.5
+"""Powers of ``DETUNED`` by which the steps of the axes of a confirming mesh differ from the first ones, each by its own."""
+ROUNDING = 200.0 * FLOAT.eps
+"""Rounding error of a sum over such a mesh, relative to the sum of the |terms|."""
+CONVERGED = 1e-6
+"""Relative error below which a value is given though finer meshes are too large: the rule converges."""
 
 
 @final
 class ProductNode(Node):
-    """E_g[body] at L = 1, 2, 3 in float64; ``reason`` is why nothing faster applies."""
+    """E_g[body] at L = 1, 2, 3 in float64; ``reason`` says in refusals why nothing faster applies."""
 
     def __init__(self, expectation: SequenceExpectation, reason: str) -> None:
         self.expectation, self.reason = expectation, reason
@@ -67,13 +68,13 @@ class ProductNode(Node):
 
 
 class _Product:
-    """The integrand at one length, as a function of the tokens."""
+    """The integrand at one length as a function of the tokens."""
 
     def __init__(self, expectation: SequenceExpectation, tokens: int) -> None:
         law = expectation.law
         self.tokens = [Dummy(f"t{i}", real=True) for i in range(tokens)]
         body = (expectation.body * law.weight).xreplace({law.length: Integer(tokens), L: Integer(tokens)})
-        body = _gaussian_average(_opened(body, self.tokens), tokens)
+        body = _gaussian_average(_in_tokens(body, self.tokens), tokens)
         density = fold(lambda a, b: a * b, (law.base.density.xreplace({law_variable: t}) for t in self.tokens), S.One)
         self.parameters = tuple(sorted((body * density).free_symbols - set(self.tokens), key=str))
         self.logarithm = signed_log(density * body, (*self.tokens, *self.parameters))
@@ -82,7 +83,7 @@ class _Product:
         self.kinks = self._kinks(body * density, law)
 
     def _kinks(self, integrand: Expr, law: SequenceLaw) -> list[Any]:
-        """Kinks that lie at a fixed value of a single token, the same for all."""
+        """Places of kinks at a fixed value of a single token, the same for all tokens, as functions of the parameters."""
         places: set[Expr] = set()
         for token in self.tokens:
             for equation in breakpoint_equations(integrand, token):
@@ -104,13 +105,13 @@ class _Product:
             mesh = joined(pieces, FLOAT, level)
             count = len(mesh.nodes)
             if count ** len(self.tokens) > MOST_POINTS:
-                if done and error < SETTLED:
+                if done and error < CONVERGED:
                     break
                 raise OutOfDigits(
                     f"direct quadrature needs more than {MOST_POINTS:.0e} points: the weight or the activation is not smooth "
                     "where two tokens meet or where all vanish"
                 )
-            if count < FEWEST[len(self.tokens) - 1] and level < FINEST:
+            if count < FEWEST_NODES[len(self.tokens) - 1] and level < FINEST:
                 continue
             done = level
             table = self._table([mesh.nodes] * len(self.tokens), p)
@@ -123,21 +124,22 @@ class _Product:
                 break
         if not change < tolerance:  # meshes that came to no end may agree by chance as well
             change = self._change(pieces, done, p, full, mass)
-        return full, mass * (max(error, change) + ROUNDED)
+        return full, mass * (max(error, change) + ROUNDING)
 
     def _change(self, pieces: Any, level: int, p: tuple[float, ...], full: float, mass: float) -> float:
-        """Twice what other steps change, relative: finer ones, or coarser where these are too many.
+        """Twice the relative change on a mesh with other steps: finer ones, or coarser where these are too many.
 
-        They are nested in none of the others, as twice the step may agree by chance, and each axis has its own: on equal ones the
-        difference of two tokens is a multiple of the step, and a ridge where they nearly agree is seen at its crest alone.
+        Its steps are nested in none of the others, as twice the step may agree by chance. Each axis has its own: with equal
+        steps the difference of two tokens is a multiple of the step, and a ridge where they nearly agree would be seen at its
+        crest alone.
         """
         for sign in (1, -1):
-            powers = DETUNED_BY[: len(self.tokens)]
+            powers = DETUNING_POWERS[: len(self.tokens)]
             axes = [joined(pieces, FLOAT, level + sign * power * float(np.log2(DETUNED))) for power in powers]
             if np.prod([float(len(axis.nodes)) for axis in axes]) <= MOST_POINTS:
                 break
         other = self._summed(self._table([axis.nodes for axis in axes], p), [axis.weights for axis in axes])
-        return 2.0 * abs(other - full) / mass - ROUNDED if mass > 0 else 0.0
+        return 2.0 * abs(other - full) / mass - ROUNDING if mass > 0 else 0.0
 
     def _summed(self, table: Any, weights: list[Any]) -> float:
         for own in reversed(weights):
@@ -151,12 +153,12 @@ class _Product:
         return np.where(np.isnan(table), 0.0, table)
 
     def _window(self, p: tuple[float, ...], low: float, high: float) -> Window | None:
-        """Where the integrand lives in any of its tokens, seen on a wide coarse product mesh; None where it vanishes."""
+        """The window of the integrand in any of its tokens, found on a wide coarse product mesh; None where it vanishes."""
         own = scan(lambda x: self.base(x, *p)[1] + 0.0 * x, low, high, DEPTH)
         if own is None or own.is_heavy:
             raise CannotEvaluate("direct quadrature is for token laws with light tails")
         span = own.high - own.low
-        nodes = np.linspace(max(low, own.low - span), min(high, own.high + span), COARSE * 3)
+        nodes = np.linspace(max(low, own.low - span), min(high, own.high + span), NODES_PER_WINDOW * 3)
         grids = np.meshgrid(*[nodes] * len(self.tokens), indexing="ij", sparse=True)
         log = self.logarithm(*grids, *p)[1] + 0.0 * sum(grids)
         above = np.where(np.isnan(log), -np.inf, log)
@@ -175,8 +177,8 @@ class _Product:
         return Window(float(first), float(last), own.peak, own.width, own.depth)
 
 
-def _opened(body: Expr, tokens: list[Expr]) -> Expr:
-    """The body in the tokens: epsilon is the first, sums are written out."""
+def _in_tokens(body: Expr, tokens: list[Expr]) -> Expr:
+    """The body with tokens for keys, the first for position epsilon, and sums written out."""
     labels = [epsilon, *OTHERS][: len(tokens)]
     numbered = {index: Integer(n) for n, index in enumerate(labels, start=1)}
     while sums := {s: s.doit() for s in body.atoms(Sum) if not s.function.has(Sum)}:
@@ -186,7 +188,7 @@ def _opened(body: Expr, tokens: list[Expr]) -> Expr:
 
 
 def _gaussian_average(body: Expr, tokens: int) -> Expr:
-    """The average over the values z, zeta and the noise xi, in which bodies are polynomial."""
+    """The Gaussian average over the values z, zeta and the noise xi, in which bodies are polynomial."""
     variables = [v for v in (xi, *(b[n] for b in (z, zeta) for n in range(1, tokens + 1))) if body.has(v)]
     if not variables:
         return body

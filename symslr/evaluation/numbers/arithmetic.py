@@ -7,6 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -24,6 +25,8 @@ class Arithmetic(ABC):
         eps: unit roundoff.
         tiny: the size below which numbers lose digits and vanish.
         decades: decimal digits that the arithmetic can resolve; meshes reach that far into the tails.
+        number: a float, an integer or a SymPy number to a scalar.
+        integers: (start, stop) to start, ..., stop - 1 as an array.
     """
 
     name: ClassVar[str]
@@ -33,10 +36,8 @@ class Arithmetic(ABC):
     pi: Any
     exp: Callable[[Any], Any]
     log: Callable[[Any], Any]
-
-    @abstractmethod
-    def number(self, value: Any) -> Any:
-        """A scalar: from a float, an integer or a SymPy number."""
+    number: Callable[[Any], Any]
+    integers: Callable[[int, int], Any]
 
     def held(self, value: Any) -> Any:
         """The scalar itself.
@@ -59,10 +60,6 @@ class Arithmetic(ABC):
         return nullcontext()
 
     @abstractmethod
-    def integers(self, start: int, stop: int) -> Any:
-        """start, ..., stop - 1 as an array."""
-
-    @abstractmethod
     def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
         """Functions of arrays; a result may be a scalar where the expression is constant."""
 
@@ -77,9 +74,9 @@ class Float64(Arithmetic):
     pi = np.pi
     exp = staticmethod(np.exp)
     log = staticmethod(np.log)
-
-    def number(self, value: Any) -> float:
-        return float(value)
+    compile = staticmethod(compile_float)
+    number = staticmethod(float)
+    integers = staticmethod(partial(np.arange, dtype=float))
 
     def held(self, value: Any) -> Any:
         if not math.isfinite(value):
@@ -95,12 +92,6 @@ class Float64(Arithmetic):
         """(value, error) of a sum times a factor, which may underflow."""
         lost = self.lost(total * factor) if total != 0 else 0.0
         return float(total) * factor, float(error) * factor + lost
-
-    def integers(self, start: int, stop: int) -> Any:
-        return np.arange(start, stop, dtype=float)
-
-    def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
-        return compile_float(symbols, exprs)
 
 
 FLOAT = Float64()

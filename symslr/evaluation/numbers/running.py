@@ -27,9 +27,7 @@ class Lazy(dict[Symbol, Pair]):
 
     def __init__(self, known: Mapping[Symbol, Pair], unfinished: Mapping[Symbol, Callable[[], Pair]]) -> None:
         super().__init__(known)
-        self.unfinished = dict(unfinished)
-        if isinstance(known, Lazy):
-            self.unfinished |= {symbol: partial(known.__getitem__, symbol) for symbol in known.unfinished}
+        self.unfinished = unfinished
 
     def __missing__(self, symbol: Symbol) -> Pair:
         pair = self[symbol] = self.unfinished[symbol]()

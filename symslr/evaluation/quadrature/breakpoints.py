@@ -1,4 +1,4 @@
-"""Where a kernel vanishes, and how it is written so that its zeros and its bends keep their digits."""
+"""The zeros of a kernel and the form in which it is written, so that values near zeros and bends keep their digits."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from sympy.polys.rings import sring
 from symslr.model.breakpoints import CUT, bends, solved
 from symslr.model.powers import highest_power
 
-HIGHEST = 40
-"""Degree up to which powers are looked for: it takes minutes for e^(289 x/5) and e^(-x/500), the former a power of e^(x/5)."""
+HIGHEST_DEGREE = 40
+"""Degree up to which powers are factored: it takes minutes for e^(289 x/5) and e^(-x/500), the former a power of e^(x/5)."""
 
 
 def centre(rest: Expr, x: Symbol) -> Expr:
-    """The place where ``rest`` bends, if it is one; else 0."""
+    """The place where ``rest`` bends, if there is exactly one; else 0."""
     places = {solved(equation, x) for _, equation in bends(rest, x)} - {None}
     return places.pop() or S.Zero if len(places) == 1 else S.Zero
 
 
 def centred(expr: Expr, place: Expr, x: Symbol) -> Expr:
-    """``expr`` with x moved so that a place is 0: 1/(1 + a^2 (x + b)^2) as 1/(1 + a^2 x^2) for -b.
+    """``expr`` as a function of x - place: 1/(1 + a^2 (x + b)^2) becomes 1/(1 + a^2 x^2) for the place -b.
 
-    Multiplied out, that denominator would lose all its digits where it is small.
+    Expanded about 0 that denominator would lose its digits by cancellation where it is small.
     """
     moved = expr.xreplace({x: x + place})
     return moved.replace(lambda part: part.is_Add and part.is_polynomial(x), lambda part: part.expand())
 
 
 def in_powers(expr: Expr, x: Symbol) -> Expr:
-    """``expr`` with its factors that are polynomials in x, or in functions of x, as powers of others: x**2 + 2*x + 1 as (x + 1)**2.
+    """``expr`` with polynomial factors, in x or in functions of x, written as powers: x**2 + 2*x + 1 as (x + 1)**2.
 
-    A double zero then shows, and the value beside it keeps its digits.
+    A double zero then shows, and values near it keep their digits.
     """
     return Mul(*(_powers(factor, x) for factor in Mul.make_args(expr)))
 
 
 def _powers(expr: Expr, x: Symbol) -> Expr:
-    if not expr.is_Add or not expr.has(x) or _is_plain(expr, x) or highest_power(expr) > HIGHEST:
+    if not expr.is_Add or not expr.has(x) or _is_plain(expr, x) or highest_power(expr) > HIGHEST_DEGREE:
         return expr
     try:
         ring, _ = sring(expr, x) if expr.is_polynomial(x) else sring(expr)
@@ -48,7 +48,7 @@ def _powers(expr: Expr, x: Symbol) -> Expr:
 
 
 def _is_plain(total: Expr, x: Symbol) -> bool:
-    """Whether a sum is a number and a power of one function of x, or of one over a sum: it has no double zero, or a pole."""
+    """Whether a sum is a number and a power of one function of x, or the inverse of a sum: then it has no double zero."""
     if len(total.args) > 2 or not total.args[0].is_Number:
         return False
     _, rest = total.args[1].as_independent(x, as_Add=False)
@@ -57,9 +57,10 @@ def _is_plain(total: Expr, x: Symbol) -> bool:
 
 
 def vanishing_factors(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
-    """Factors linear in x, such as x of x**2, powers of polynomials, and x for any other that vanishes at 0, such as tanh(x).
+    """The factors of ``expr`` that may vanish: those linear in x, as x in x**2; bases of powers; x for another that vanishes at
+    0, as tanh(x).
 
-    exp(-u expr) has every scale near their zeros as u grows.
+    Near their zeros exp(-u expr) varies on ever smaller scales as u grows.
     """
     pairs = [factor.as_base_exp() for factor in Mul.make_args(expr)]
     bases = [base for base, power in pairs]
@@ -71,7 +72,11 @@ def vanishing_factors(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
 
 
 def may_touch_zero(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
-    """The slope of a nonnegative function of x, such as 1 + cos(x): where that is 0 the function may be 0 and hide it."""
+    """The derivative of a function that may touch 0 without a change of sign, such as 1 + cos(x), as a tuple; () where it
+    cannot.
+
+    Zeros of the function are among those of the derivative.
+    """
     if expr.is_positive or vanishing_factors(expr, x):
         return ()
     if any(part.has(x) for part in expr.atoms(*CUT)):

@@ -1,7 +1,7 @@
-"""Meshes: equal steps in a variable y with x = x(y), every second node being a mesh of its own.
+"""Quadrature meshes: the trapezoid rule in a variable y with x = x(y); every second node is again such a mesh.
 
-Each rule converges geometrically for an integrand analytic near the line of y, so that halving the step squares the error:
-three nested meshes in one table tell how far it has come.
+For an integrand analytic near the real line of y each rule converges geometrically: halving the step squares the error. Three
+nested meshes in one table therefore show the error.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
 from symslr.evaluation.numbers.compiled import wright_omega
 
 MOST_STEPS = 2_000_000
-"""Of one mesh: more are a sign that the window is that of something else."""
+"""Of one mesh: more show that the window is not that of the integrand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """Nodes and weights of a rule; ``nested[i]`` are the indices of the mesh with step 2^(i+1) h, where they are asked for."""
+    """Nodes and weights of a rule; ``nested[i]`` are the indices of its nodes that form the rule of 2^(i+1) times the step."""
 
     nodes: Any
     weights: Any
     nested: tuple[Any, ...] = ()
 
     def factors(self, rules: int = 3) -> Any:
-        """What the weights are multiplied by in this rule and in those with twice and four times the step, (rules, nodes)."""
+        """What the weights are multiplied by for the rules of once, twice and four times the step, an array (rules, nodes)."""
         found = np.zeros((rules, len(self.nodes)))
         found[0] = 1.0
         for row, index, factor in zip(found[1:], self.nested, (2.0, 4.0)):
@@ -37,8 +37,10 @@ class Mesh:
         return found
 
 
-def coarser(rules: int, count: int) -> Any:
-    """What makes the sums with once, twice, four times, ... the step out of those over so many nodes, (rules, nodes)."""
+def nested_weights(rules: int, count: int) -> Any:
+    """An array (rules, nodes) that gives the trapezoid sums of 1, 2, 4, ... times the step as products with the values at the
+    nodes.
+    """
     found = np.zeros((rules, count))
     for n, row in enumerate(found):
         row[:: 2**n] = 2.0**n
@@ -50,7 +52,7 @@ def _strides(count: int) -> tuple[Any, ...]:
 
 
 def _steps(span: float, step: float) -> int:
-    """Number of steps over a span: a multiple of four, so that the ends belong to every nested mesh."""
+    """Number of steps over a span: a multiple of four, so that both ends belong to every nested mesh."""
     if not span / step < MOST_STEPS:
         raise CannotEvaluate(f"a mesh would need {span / step:.2g} nodes: the integrand has no window of its own size")
     return 4 * max(2, int(np.ceil(span / step / 4)))
@@ -58,7 +60,7 @@ def _steps(span: float, step: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """x = y on a window outside which the integrand is negligible: light tails on the whole line."""
+    """The trapezoid rule x = y on a window outside which the integrand is negligible: for light tails on the whole line."""
 
     low: float
     high: float
@@ -72,7 +74,7 @@ class Line:
         return Mesh(nodes, np.full(count + 1, step), _strides(count + 1))
 
     def lattice(self, arithmetic: Arithmetic, step: Any) -> Mesh:
-        """With exactly this step, from the lower end, or from the upper one where it is negative."""
+        """The mesh with exactly this step, from the lower end, or from the upper one for a negative step."""
         count = _steps(self.high - self.low, abs(float(step)))
         start = arithmetic.number(self.low if step > 0 else self.high)
         nodes = start + step * arithmetic.integers(0, count + 1)
@@ -81,7 +83,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Sinh:
-    """x = centre + width sinh y: algebraic tails on the whole line."""
+    """x = centre + width sinh y: for algebraic tails on the whole line."""
 
     centre: float
     width: float
@@ -100,7 +102,7 @@ class Sinh:
 
 @dataclass(frozen=True, slots=True)
 class TanhSinh:
-    """Double exponential rule on a finite interval; integrable singularities at its ends do no harm."""
+    """The tanh-sinh rule on a finite interval, which may have integrable singularities at its ends."""
 
     low: Any
     high: Any
@@ -144,7 +146,7 @@ class ExpSinh:
 
 
 Piece = Line | Sinh | TanhSinh | ExpSinh
-"""An interval and the map that makes the trapezoid rule converge on it; ``step`` is that of level 0."""
+"""An interval and the map on it under which the trapezoid rule converges geometrically; ``step`` is that of level 0."""
 
 
 def joined(pieces: tuple[Piece, ...], arithmetic: Arithmetic, level: float) -> Mesh:
@@ -158,17 +160,17 @@ def joined(pieces: tuple[Piece, ...], arithmetic: Arithmetic, level: float) -> M
     return Mesh(nodes, np.concatenate([m.weights for m in meshes]), nested)
 
 
-COARSE = 0.2
-"""Step in asinh((x - c)/w) of the table from which the inverse map starts."""
+TABLE_STEP = 0.2
+"""Step of arsinh((x - c)/w) in the table from which the inverse of the map is found by Newton's method."""
 NEWTON_STEPS = 4
-"""From a table with steps of 0.2: the error squares from 1e-2 to 1e-16 and once more."""
+"""From that table the error falls as 1e-2, 1e-4, 1e-8, 1e-16; one more step is for safety."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """A line stretched so that it is finely divided near several places, without a cut: y = sum_j asinh((x - c_j)/w_j).
+class ArsinhSumMap:
+    """The map y = sum_j arsinh((x - c_j)/w_j): equal steps of y are short near every centre c_j and grow away from them.
 
-    Centres c and widths w are (..., centres): one map for every row. Places are (..., nodes).
+    Centres c and widths w are arrays (..., centres), one map for every row. Places x are (..., nodes).
     """
 
     centres: Any
@@ -179,7 +181,7 @@ class Stretch:
         return zip(np.moveaxis(self.centres, -1, 0)[..., None], np.moveaxis(self.widths, -1, 0)[..., None])
 
     def heights(self, x: Any) -> Any:
-        """y of x."""
+        """y at x."""
         return sum(np.arcsinh((x - c) / w) for c, w in self._each)
 
     def density(self, x: Any) -> Any:
@@ -187,9 +189,9 @@ class Stretch:
         return sum(1.0 / np.hypot(x - c, w) for c, w in self._each)
 
     def places(self, y: Any, low: float, high: float) -> Any:
-        """x of y, from low to high: by Newton's method from a table that is fine around every centre."""
+        """x at y, between low and high: by Newton's method from a table that is fine around every centre."""
         furthest = float(np.arcsinh((high - low) / np.min(self.widths)))
-        around = np.sinh(np.linspace(-furthest, furthest, 2 * int(np.ceil(furthest / COARSE)) + 1))
+        around = np.sinh(np.linspace(-furthest, furthest, 2 * int(np.ceil(furthest / TABLE_STEP)) + 1))
         table = (self.centres[..., None] + self.widths[..., None] * around).reshape(*np.shape(self.centres)[:-1], -1)
         table = np.sort(np.clip(table, low, high), axis=-1)
         heights = self.heights(table)
@@ -201,11 +203,11 @@ class Stretch:
         return x
 
     def mesh(self, reach: float, step: float) -> Mesh:
-        """Meshes over [-reach, reach] with a step of y near ``step``, (rows, nodes), as many in all rows.
+        """Meshes over [-reach, reach] with a step of y near ``step``, (rows, nodes), of the same number of nodes in all rows.
 
-        Every second and every fourth node of a row are meshes of their own. The cut by exp(-u kappa(x)) moves with log u as far
-        as a power tail reaches; no fixed mesh resolves it everywhere. Here every log u has nodes of its own, with centres at
-        the peaks of the laws and at the cut.
+        Every second and every fourth node of a row form a mesh. The token at which exp(-u kappa(x)) falls moves with log u as
+        far as a power tail reaches, so no fixed mesh resolves it everywhere. Here every log u has nodes of its own, with
+        centres at the peaks of the laws and at that token.
 
         Args:
             reach: half the window, larger than every width.
@@ -218,22 +220,25 @@ class Stretch:
         return Mesh(x, own / self.density(x))
 
 
-LONG = 120.0
-"""Windows longer than this are stretched."""
+LONG_WINDOW = 120.0
+"""Windows of log u longer than this, in nats, are mapped by a sinh."""
 SCALE = 10.0
-"""Within so much of a centre the nodes are nearly equally spaced."""
+"""Width of that map, in nats: within so much of a centre nodes are nearly equally spaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinhMap:
-    """An outer axis: v from ``low`` to ``high``, stretched around ``centres``, if any; ``tail`` is w_0, or -oo.
+    """An outer axis v from ``low`` to ``high`` with the map v(w): a sinh around ``centres``, if there are any.
 
-    A kernel such as log(1 + e^(a x)) at a large scale a has moments that vary over steps of order one in log u where u a is of
-    order one, and over steps of order a beyond, where u e^(a x) decides. With v = c + s sinh(w/s) both are met by equal steps of w.
-    With several centres c_j and widths s_j, w/s_0 is the sum of their asinh((v - c_j)/s_j), in float64 alone.
+    A kernel such as log(1 + e^(a x)) at a large scale a has moments that vary over steps of order one in v = log u where u a is
+    of order one, and over steps of order a beyond, where u e^(a x) decides. With v = c + s sinh(w/s) equal steps of w resolve
+    both. With several centres c_j and widths s_j, w/s_0 is the sum of arsinh((v - c_j)/s_j), in float64 alone.
 
-    In a short window the left is long: there all moments are constants and the integrand is a power of u, exp(k v). With
-    v = w - exp(w_0 - w) it falls doubly exponentially, as by the rule of H. Takahasi and M. Mori (1974) for (0, oo).
+    To the left of a short window all moments are constant and the integrand is a power of u, exp(k v). With v = w - exp(w_0 -
+    w) it falls doubly exponentially there, as by the rule of H. Takahasi and M. Mori (1974) for (0, oo).
+
+    Attributes:
+        tail: w_0; -oo without that map.
     """
 
     low: float
@@ -244,54 +249,54 @@ class SinhMap:
 
     @classmethod
     def over(cls, window: tuple[float, float], centres: Sequence[float], tail: float = -np.inf) -> SinhMap:
-        """The axis over a window; left of ``tail`` the integrand falls as a power of u.
+        """The axis over a window, left of whose ``tail`` the integrand falls as a power of u.
 
-        A long one is stretched, unless it has so many centres that it would be no shorter.
+        A long window is mapped by a sinh, unless it has so many centres that it would become no shorter.
         """
         low, high = window
-        if high - low <= LONG:
+        if high - low <= LONG_WINDOW:
             return cls(low, high, tail=tail)
-        own = apart(centres)
+        own = well_separated(centres)
         stretched = cls(low, high, own, (SCALE,) * len(own))
         return stretched if stretched.length < high - low else cls(low, high)
 
     @property
     def scale(self) -> float:
-        """s_0, infinite where nothing is stretched."""
+        """s_0; infinite without a sinh."""
         return self.widths[0] if self.widths else np.inf
 
     @property
-    def _stretch(self) -> Stretch:
-        return Stretch(np.array(self.centres), np.array(self.widths))
+    def _map(self) -> ArsinhSumMap:
+        return ArsinhSumMap(np.array(self.centres), np.array(self.widths))
 
     @property
     def ends(self) -> tuple[float, float]:
         """(low, high) in w."""
         if not self.widths:
             return self._before(self.low), self._before(self.high)
-        low, high = (self.scale * self._stretch.heights(np.array([self.low, self.high]))).tolist()
+        low, high = (self.scale * self._map.heights(np.array([self.low, self.high]))).tolist()
         return low, high
 
     @property
     def length(self) -> float:
-        """Of the window in w."""
+        """Length of the window in w."""
         low, high = self.ends
         return high - low
 
     def _before(self, v: float) -> float:
-        """w of v where no sinh stretches the axis."""
+        """w at v, without a sinh."""
         return v if np.isinf(self.tail) else v + float(wright_omega(self.tail - v))
 
     def places(self, w: Any) -> Any:
-        """v of w, without a tail."""
+        """v at w, without the map of the left tail."""
         if not self.widths:
             return w
         if len(self.widths) > 1:
-            return self._stretch.places(w / self.scale, self.low, self.high)
+            return self._map.places(w / self.scale, self.low, self.high)
         return self.centres[0] + self.scale * np.sinh(w / self.scale)
 
     def nodes(self, step: float, arithmetic: Arithmetic = FLOAT) -> tuple[Any, Any, Any]:
-        """(v, dv/dw, step of w): every second and fourth node is a mesh too."""
+        """(v, dv/dw, step of w) at the nodes; every second and every fourth node form a mesh too."""
         count = _steps(self.length, step)
         low, high = map(arithmetic.number, self.ends)
         exact = (high - low) / count
@@ -303,13 +308,13 @@ class SinhMap:
             return w, np.full(count + 1, arithmetic.number(1)), exact
         if len(self.widths) > 1:
             v = self.places(w)
-            return v, 1.0 / (self.scale * self._stretch.density(v)), exact
+            return v, 1.0 / (self.scale * self._map.density(v)), exact
         up, down = arithmetic.exp(w / self.scale), arithmetic.exp(-w / self.scale)
         return self.centres[0] + self.scale * (up - down) / 2, (up + down) / 2, exact
 
 
-def apart(places: Sequence[float]) -> tuple[float, ...]:
-    """Those of the places, in their order, that lie further from all before them than ``SCALE``."""
+def well_separated(places: Sequence[float]) -> tuple[float, ...]:
+    """The places, in their order, that lie further than ``SCALE`` from all kept before them."""
     found: list[float] = []
     for place in places:
         if all(abs(place - other) > SCALE for other in found):

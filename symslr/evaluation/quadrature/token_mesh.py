@@ -1,4 +1,4 @@
-"""Where the token integrals live: pieces of the line between kinks, inside the windows of all weights together."""
+"""Pieces of the token variable for quadrature: cut at kinks, inside the windows of all weights together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def gaussian_window(curvature: float, centre: float, depth: float) -> Window:
 
 
 def cover(windows: list[Window], low: float, high: float, kinks: list[float]) -> tuple[Piece, ...]:
-    """Pieces that hold every window, of which there is one at least, cut at the kinks between ``low`` and ``high``."""
+    """Pieces that cover all the windows (at least one), cut at the kinks between ``low`` and ``high``."""
     start, end = min(w.low for w in windows), max(w.high for w in windows)
     width = min(w.width for w in windows)
     heavy = any(w.is_heavy for w in windows)
@@ -63,7 +63,9 @@ def cover(windows: list[Window], low: float, high: float, kinks: list[float]) ->
 def zeros_of(
     equations: Iterable[Expr], x: Symbol, parameters: tuple[Symbol, ...], arithmetic: Arithmetic
 ) -> list[tuple[Any, Any]]:
-    """(Its zero as a function of the parameters where it is linear in x, the equation as a function of x and them) each."""
+    """For every equation (its zero as a function of the parameters, None unless it is linear in x; the equation as a function
+    of x and them).
+    """
     pairs = [(solved(equation, x), equation) for equation in equations]
     return [
         (
@@ -75,7 +77,9 @@ def zeros_of(
 
 
 def kinks_between(equations: Iterable[tuple[Any, Any]], p: tuple[float, ...], start: float, end: float) -> list[float]:
-    """Places where equations vanish, as ``zeros_of`` gives them."""
+    """The zeros in increasing order of the equations given as by ``zeros_of``; those that are not linear are sought from start
+    to end.
+    """
     found: list[float] = []
     for exact, equation in equations:
         if exact is not None:
@@ -87,17 +91,17 @@ def kinks_between(equations: Iterable[tuple[Any, Any]], p: tuple[float, ...], st
 
 
 Places = tuple[Sequence[Any], Sequence[tuple[Any, Any]], tuple[Any, ...]]
-"""Numbers, equations as ``zeros_of`` gives them and their parameters, all in one arithmetic."""
-SAME = 1e-9
-"""Parts of a piece by which an end in float64 may be off the place that it stands for, beside some roundings."""
+"""Numbers, equations as given by ``zeros_of``, and their parameters, all in one arithmetic."""
+END_TOLERANCE = 1e-9
+"""Part of a piece by which an end in float64 may differ from the exact place that it stands for, besides some roundings."""
 MOST_SECANTS = 60
-"""Of an equation that is known to be 0 within a few roundings of float64: each gives half as many digits again, or more."""
+"""Secant steps for a zero that float64 has to a few roundings: each gains half as many digits again, or more."""
 
 
 def at_exact_ends(pieces: tuple[Piece, ...], places: Places, arithmetic: Arithmetic) -> tuple[Piece, ...]:
-    """The pieces with their ends where the places are that these are roundings of; other ends are those of windows.
+    """The pieces with ends at the exact places of which they are roundings; other ends are those of windows.
 
-    An end of the tokens at 1/3 that is rounded to float64 leaves out 1e-17 of them.
+    An end of the tokens at 1/3, rounded to float64, leaves out 1e-17 of the mass.
     """
     numbers, equations, p = places
     known = [*numbers, *(zero(*p)[0] for zero, _ in equations if zero is not None)]
@@ -109,9 +113,9 @@ def at_exact_ends(pieces: tuple[Piece, ...], places: Places, arithmetic: Arithme
     found: dict[float, Any] = {}
     for end, length in lengths.items():
         near = [place for place in known if np.isfinite(float(place))]
-        near += [_polished(own, p, end, length, arithmetic) for zero, own in equations if zero is None]
+        near += [_secant_zero(own, p, end, length, arithmetic) for zero, own in equations if zero is None]
         best = min(near, key=lambda place: abs(float(place) - end), default=end)
-        if abs(float(best) - end) <= SAME * length + 64 * FLOAT.eps * abs(end):
+        if abs(float(best) - end) <= END_TOLERANCE * length + 64 * FLOAT.eps * abs(end):
             found[end] = best
 
     def moved(piece: Piece) -> Piece:
@@ -123,19 +127,19 @@ def at_exact_ends(pieces: tuple[Piece, ...], places: Places, arithmetic: Arithme
 
 
 def _ends(piece: TanhSinh | ExpSinh) -> tuple[tuple[Any, ...], float]:
-    """The ends at which nodes crowd, and the length on which they do."""
+    """The ends towards which nodes crowd, and the length over which they do."""
     if isinstance(piece, ExpSinh):
         return (piece.end,), piece.width
     return (piece.low, piece.high), float(piece.high) - float(piece.low)
 
 
-def _polished(equation: Any, p: tuple[Any, ...], start: float, length: float, arithmetic: Arithmetic) -> Any:
-    """The zero of an equation beside a place, by secants; the last place, where they do not settle within ``MOST_SECANTS``."""
+def _secant_zero(equation: Any, p: tuple[Any, ...], start: float, length: float, arithmetic: Arithmetic) -> Any:
+    """The zero of an equation near ``start`` by the secant method; the last iterate where it does not converge."""
 
     def value(x: Any) -> Any:
         return arithmetic.number(arithmetic.middle(equation(x, *p)[0]))
 
-    before, at = arithmetic.number(start + SAME * length), arithmetic.number(start)
+    before, at = arithmetic.number(start + END_TOLERANCE * length), arithmetic.number(start)
     try:
         old, new = value(before), value(at)
         for _ in range(MOST_SECANTS):
@@ -154,40 +158,42 @@ def _polished(equation: Any, p: tuple[Any, ...], start: float, length: float, ar
 
 
 def lost_beside_ends(pieces: tuple[Piece, ...], decades: float) -> int:
-    """Bits that nodes lose where they crowd at an end other than 0: with so many more x - 1 at the nearest has its digits."""
+    """Bits lost by cancellation at nodes near an end other than 0: so many more are needed for the digits of x - end."""
     lost = 0.0
     for piece in pieces:
         if isinstance(piece, (TanhSinh, ExpSinh)):
             ends, length = _ends(piece)
             farthest = max(abs(float(end)) for end in ends)
             if farthest > 0:
-                lost = max(lost, CROWDED * decades + max(0.0, math.log2(farthest / length)))
+                lost = max(lost, BITS_PER_DECADE * decades + max(0.0, math.log2(farthest / length)))
     return math.ceil(lost)
 
 
-CROWDED = 4.3
-"""Bits per decade of the arithmetic that lie between an end and the nearest node: of TanhSinh 10^(-1.25 decades) of its length."""
+BITS_PER_DECADE = 4.3
+"""Bits between an end and the nearest node, per decimal digit of the arithmetic: for TanhSinh it lies at 10^(-1.25 digits) of
+the length."""
 MOST_STEPS = 1000
-"""Of a search for a zero: ten times as many as halving takes."""
+"""Of a search for a zero: ten times as many as bisection takes."""
 
 
 def changes_of_sign(function: Any, start: float, end: float) -> list[float]:
-    """Zeros of a function of one variable at which it changes its sign, as far as a grid shows them.
+    """Zeros at which a function changes sign on a grid of 1024 steps; where it has no value it counts as 0.
 
-    A value on an array may differ in its last bit from that of its entry alone: where only rounding has a sign, there is none.
-    A place is known to its last bit, or to a tiny part of the line where it is near 0, which no number of halvings reaches; where
-    the function has no value it counts as 0.
+    The sign is confirmed at single places, as a value in an array may differ by a rounding from that alone. A zero is exact to
+    the last bit, or to a tiny part of the interval near 0, where relative precision cannot be reached by bisection.
     """
     grid = np.linspace(start, end, 1025)
     values = np.broadcast_to(function(grid), grid.shape)
     found = [float(x) for x in grid[values == 0]]
 
-    def alone(x: float) -> float:
+    def at_one_place(x: float) -> float:
         return float(np.nan_to_num(function(x)))
 
     near, signs = FLOAT.eps**2 * (end - start), np.sign(values)
     for i in np.flatnonzero(signs[:-1] * signs[1:] < 0):
         low, high = grid[i], grid[i + 1]
-        if np.sign(alone(low)) * np.sign(alone(high)) < 0:
-            found.append(float(scipy.optimize.brentq(alone, low, high, xtol=near, maxiter=MOST_STEPS, disp=False)))
+        if np.sign(at_one_place(low)) * np.sign(at_one_place(high)) < 0:
+            found.append(
+                float(scipy.optimize.brentq(at_one_place, low, high, xtol=near, maxiter=MOST_STEPS, disp=False))
+            )
     return found

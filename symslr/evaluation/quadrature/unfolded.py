@@ -1,7 +1,7 @@
-"""Intervals as images of the line, x = x(s), with ends that s reaches as a power: a power tail and an end look alike.
+"""Maps x(s) of the line to an interval under which an end of the interval looks like a power tail.
 
-A density that is finite at an end of x is one with a tail 1/s^2 there, one that grows as d^(-1/2) with the distance d one with
-1/s^(3/2) beside an infinite other end.
+A density finite at an end of x has a tail 1/s^2 there. One that grows as d^(-1/2) with the distance d from the end has a tail
+1/s^(3/2), where the other end is infinite.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ import numpy as np
 from symslr.evaluation.numbers.arithmetic import FLOAT
 
 NEAREST = 4.0 * FLOAT.eps
-"""Parts of an end by which float64 tells a place from it."""
+"""Least distance of a place from an end, relative to that end, at which float64 tells them apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unfolded:
-    """The line itself, or x = end +- (s + sqrt(s^2 + width^2))/2, or from ``low`` to ``high`` as s/sqrt(s^2 + width^2).
-
-    x grows with s.
+    """The map x(s), increasing: the identity; end +- (s + sqrt(s^2 + width^2))/2 for one end; with s/sqrt(s^2 + width^2) for
+    two ends.
     """
 
     low: float
@@ -30,11 +29,11 @@ class Unfolded:
 
     @property
     def ends(self) -> list[float]:
-        """Those that are finite."""
+        """The finite ends."""
         return [end for end in (self.low, self.high) if np.isfinite(end)]
 
     def _distances(self, s: Any) -> tuple[Any, Any]:
-        """From both ends, infinite from an end that is."""
+        """Distances of x(s) from the lower and the upper end, infinite for an infinite end."""
         root = np.hypot(s, self.width)
         near, far = self.width * self.width / (2.0 * (root + np.abs(s))), (root + np.abs(s)) / 2.0
         if np.isfinite(self.low) and np.isfinite(self.high):
@@ -43,7 +42,7 @@ class Unfolded:
         return above if np.isfinite(self.low) else np.inf, below if np.isfinite(self.high) else np.inf
 
     def places(self, s: Any) -> Any:
-        """x of s, not nearer to an end than float64 tells."""
+        """x(s), kept apart from the ends by what float64 resolves."""
         if not self.ends:
             return s
         above, below = self._distances(s)
@@ -52,7 +51,7 @@ class Unfolded:
         return np.where(above <= below, upwards, downwards)
 
     def beside(self, distances: Any) -> Any:
-        """x so far from the one end, not nearer than float64 tells."""
+        """x at given distances from the one end, kept apart from it by what float64 resolves."""
         (end,) = self.ends
         return end + (1.0 if np.isinf(self.high) else -1.0) * np.maximum(distances, NEAREST * abs(end))
 
@@ -66,8 +65,10 @@ class Unfolded:
         return (self.high - self.low) / (2.0 * root) * (self.width / root) ** 2
 
     @property
-    def told(self) -> Any:
-        """Sizes of s, downwards and upwards, from where on float64 does not tell x(s) from an end; infinite for one at 0."""
+    def resolved_reach(self) -> Any:
+        """The largest |s| to the left and to the right at which float64 tells x(s) from an end; infinite for an end at 0 or at
+        infinity.
+        """
         with np.errstate(divide="ignore"):
             ratio = np.array([self.width / (4.0 * NEAREST * np.abs(end)) for end in (self.low, self.high)])
         if len(self.ends) == 2:

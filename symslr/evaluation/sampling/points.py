@@ -1,4 +1,4 @@
-"""Randomised uniform points of low discrepancy, the same on every machine."""
+"""Randomised uniform points of low discrepancy; the same on every machine."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 import scipy
 
 SOBOL_DIMENSIONS = 2000
-"""Beyond, low-discrepancy points are no better than random ones."""
+"""In more dimensions low-discrepancy points are no better than random ones."""
 BLOCK = 2**21
-"""Coordinates laid out at once."""
+"""Coordinates computed at once."""
 HALF_CELL = 2.0**-33
-"""Of the lattice of 32 bits on which the points lie: a point at 0 or 1, where quantiles are infinite, counts as so far inside."""
+"""Half the spacing of the points' 32-bit lattice: a point at 0 or 1, where quantiles are infinite, is moved so far inside."""
 
 
 def uniforms(width: int, size: int, seed: int) -> Iterator[Any]:
-    """``size`` uniform points (n, width) in batches: scrambled Sobol points, or random ones in very many dimensions."""
+    """``size`` uniform points in batches (n, width): scrambled Sobol points, or random ones in more than ``SOBOL_DIMENSIONS``."""
     random = np.random.default_rng(seed)
     sobol = scipy.stats.qmc.Sobol(width, scramble=True, rng=random) if width <= SOBOL_DIMENSIONS else None
     done = 0
@@ -29,7 +29,7 @@ def uniforms(width: int, size: int, seed: int) -> Iterator[Any]:
 
 
 def normal_points(count: int, dimensions: int, seed: int) -> Any:
-    """Standard normals (dimensions, count) at such points: one independent scrambling per seed.
+    """Standard normals (dimensions, count) by quantiles of such points; every seed gives an independent scrambling.
 
     Raises:
         ValueError: when the count is no power of two.
@@ -40,5 +40,5 @@ def normal_points(count: int, dimensions: int, seed: int) -> Any:
 
 
 def sub_seed(seed: int, *numbers: int) -> int:
-    """Its own scrambling for every randomisation, size and length; the same on every machine."""
+    """A seed of its own for every tuple of numbers, as of a randomisation, a size and a length; the same on every machine."""
     return int(np.random.SeedSequence([seed, *numbers]).generate_state(1)[0])

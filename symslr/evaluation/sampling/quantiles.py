@@ -1,4 +1,4 @@
-"""Quantiles of the law of a token, of any law that has a density."""
+"""Quantiles of a token's law, for any law that has a density."""
 
 from __future__ import annotations
 
@@ -14,28 +14,32 @@ from symslr.model.breakpoints import breakpoint_equations, solved
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.symbols import x
 
-NODES, FARTHEST, GAUSS = 2**13, 30.0, 5
-"""Of a table of quantiles, in the variable of which a token is sinh, exp or tanh; how far that goes; and nodes between two."""
-MASS = 1e-10
-"""How near to 1 the mass of a law comes in such a table."""
+NODES = 2**13
+"""Nodes of a table of quantiles, equally spaced in a variable u of which a token is sinh, exp or tanh."""
+REACH = 30.0
+"""The table covers |u| <= REACH."""
+GAUSS_NODES = 5
+"""Gauss-Legendre nodes between two of its nodes, for the mass."""
+MASS_TOLERANCE = 1e-10
+"""Largest distance from 1 of the mass of a law in such a table."""
 
 Quantile = Callable[[Any], Any]
-"""Uniform numbers to tokens, of the same shape."""
+"""A function from uniform numbers to tokens, of the same shape."""
 
 
 def quantiles(law: ScalarLaw) -> Quantile:
-    """Quantiles of a law: cubic interpolants of them in the log of the mass on either side.
+    """The quantile function of a law, by monotone cubic interpolation (PCHIP) in the logarithm of the mass below or above.
 
     Raises:
         CannotEvaluate: where the table does not hold all of the law.
     """
     if law == STANDARD_NORMAL:
         return scipy.special.ndtri
-    at, slope, back = _mapped(float(law.lower), float(law.upper))
+    at, slope, back = _map_of_line(float(law.lower), float(law.upper))
     kinks = [solved(equation, x) for equation in breakpoint_equations(law.density, x)]
     inside = [float(kink) for kink in kinks if kink is not None and law.lower < kink < law.upper]
-    nodes = np.unique([*np.linspace(-FARTHEST, FARTHEST, NODES), *back(np.array(inside))])
-    points, weights = np.polynomial.legendre.leggauss(GAUSS)
+    nodes = np.unique([*np.linspace(-REACH, REACH, NODES), *back(np.array(inside))])
+    points, weights = np.polynomial.legendre.leggauss(GAUSS_NODES)
     widths = np.diff(nodes)
     places = nodes[:-1, None] + widths[:, None] * (1 + points) / 2
     with np.errstate(all="ignore"):
@@ -43,9 +47,9 @@ def quantiles(law: ScalarLaw) -> Quantile:
         heights = np.nan_to_num(np.broadcast_to(density, places.shape) * slope(places), nan=0.0, posinf=0.0)
     steps = widths / 2 * (heights @ weights)
     below, above = np.cumsum(steps), np.cumsum(steps[::-1])[::-1]
-    if not abs(below[-1] - 1.0) < MASS:
+    if not abs(below[-1] - 1.0) < MASS_TOLERANCE:
         raise CannotEvaluate(f"token density {law.density}: its mass is {below[-1]:.6g} in a table; expected 1")
-    sides = [_inverse(below, nodes[1:]), _inverse(above[::-1], nodes[:-1][::-1])]
+    sides = [_interpolated_inverse(below, nodes[1:]), _interpolated_inverse(above[::-1], nodes[:-1][::-1])]
 
     def tokens(uniform: Any) -> Any:
         return at(np.where(uniform < 0.5, sides[0](np.log(uniform)), sides[1](np.log1p(-uniform))))
@@ -53,14 +57,14 @@ def quantiles(law: ScalarLaw) -> Quantile:
     return tokens
 
 
-def _inverse(mass: Any, nodes: Any) -> Callable[[Any], Any]:
-    """Where so much of the log of a mass is reached."""
+def _interpolated_inverse(mass: Any, nodes: Any) -> Callable[[Any], Any]:
+    """The node as a function of the logarithm of the mass up to it."""
     rises = np.flatnonzero(np.diff(mass, prepend=0.0) > 1e-14 * mass)
     return scipy.interpolate.PchipInterpolator(np.log(mass[rises]), nodes[rises])
 
 
-def _mapped(lower: float, upper: float) -> tuple[Quantile, Quantile, Quantile]:
-    """A rising map of the line to an interval, its slope, and its inverse."""
+def _map_of_line(lower: float, upper: float) -> tuple[Quantile, Quantile, Quantile]:
+    """An increasing map of the line to an interval, its derivative, and its inverse."""
     if np.isfinite(lower) and np.isfinite(upper):
         half = (upper - lower) / 2
 

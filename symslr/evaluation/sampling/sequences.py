@@ -1,8 +1,8 @@
-"""Sequences drawn from the law of a task, with the probabilities of the relevant token that they leave.
+"""Sequences drawn from the law of a task, with the posterior of the position of the relevant token.
 
-Under a weight of the relevant token alone the first token is that one, and drawn from its own law. Under any other weight tokens
-are drawn from the base law, and where the weight selects no token, sequences have an importance. Tokens come from uniform
-numbers through quantiles, so that points of low discrepancy serve as well as random ones.
+Where the weight depends on the relevant token alone, the first token is the relevant one and has a law of its own. Otherwise
+all tokens are drawn from the base law, and where the weight selects no token each sequence has an importance weight. Tokens are
+quantiles of uniform numbers, so that low-discrepancy points may be used.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, x
 
 Posterior = Callable[[Any], tuple[Any, Any]]
-"""Tokens (n, L) to the probability that each is the relevant one (n, L), and the importance of each sequence (n,)."""
+"""A function from tokens (n, L) to (the probability that each is the relevant one (n, L), the importance weights (n,))."""
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Sequences of the law of a task.
+    """A sampler of sequences from the law of a task.
 
     Attributes:
-        relevant, others: quantiles of the first token and of all others.
+        relevant, others: quantile functions of the first token and of all others.
         posterior: of the position of the relevant token.
-        has_importance: whether sequences count otherwise than once.
+        has_importance: whether sequences have importance weights other than 1.
     """
 
     relevant: Quantile
@@ -44,7 +44,7 @@ class Draws:
 
     @classmethod
     def of(cls, law: SequenceLaw) -> Draws:
-        """For a law whose parameters have numbers.
+        """The sampler of a law whose parameters have numbers.
 
         Raises:
             CannotEvaluate: where a table of quantiles does not hold all of a token's law.
@@ -53,30 +53,31 @@ class Draws:
         relevant = others if factor is None else quantiles(ScalarLaw(law.base.density * factor, *law.base.support))
         kernel = law.posterior_kernel
         if law.selects_largest:
-            return cls(relevant, others, _of_largest, False)
+            return cls(relevant, others, _posterior_of_largest, False)
         if kernel is not None and (law.is_selection or factor is not None):
-            return cls(relevant, others, partial(_of_kernel, signed_log(kernel, (x,))), False)
-        return cls(relevant, others, partial(_of_weight, law), True)
+            return cls(relevant, others, partial(_posterior_of_kernel, signed_log(kernel, (x,))), False)
+        return cls(relevant, others, partial(_posterior_of_weight, law), True)
 
     def sequences(self, uniform: Any) -> tuple[Any, Any, Any]:
-        """Tokens (n, L) from uniform numbers (n, L), the probability that each is the relevant one, and their importance (n,)."""
+        """(tokens (n, L), posterior (n, L), importance weights (n,)) from uniform numbers (n, L)."""
         tokens = np.concatenate([self.relevant(uniform[:, :1]), self.others(uniform[:, 1:])], axis=1)
         return tokens, *self.posterior(tokens)
 
 
-def _of_largest(tokens: Any) -> tuple[Any, Any]:
+def _posterior_of_largest(tokens: Any) -> tuple[Any, Any]:
+    """p_l = 1 for the largest token and 0 for the others."""
     return (tokens == tokens.max(axis=1, keepdims=True)).astype(float), np.ones(len(tokens))
 
 
-def _of_kernel(log_kernel: Callable[..., list[Any]], tokens: Any) -> tuple[Any, Any]:
+def _posterior_of_kernel(log_kernel: Callable[..., list[Any]], tokens: Any) -> tuple[Any, Any]:
     """p_l proportional to a kernel of token l."""
     with np.errstate(all="ignore"):
         logs = np.broadcast_to(np.asarray(log_kernel(tokens)[1], dtype=float), tokens.shape)
     return scipy.special.softmax(logs, axis=1), np.ones(len(tokens))
 
 
-def _of_weight(law: SequenceLaw, tokens: Any) -> tuple[Any, Any]:
-    """p_l = g(l, chi)/sum_m g(m, chi), of sequences that count as sum_l g(l, chi)/L."""
+def _posterior_of_weight(law: SequenceLaw, tokens: Any) -> tuple[Any, Any]:
+    """p_l = g(l, chi)/sum_m g(m, chi), with importance weights sum_l g(l, chi)/L."""
     mass = weight_values(law, tokens)
     total = mass.sum(axis=1)
     return mass / total[:, None], total / tokens.shape[1]

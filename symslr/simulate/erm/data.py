@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from symslr.model.form import in_brief
 from symslr.model.symbols import L
 from symslr.model.task import Task
 from symslr.simulate.log_domain import Array
@@ -130,7 +131,7 @@ def _exact_rule(task: Task, values: Values, length: int) -> Placement:
     rule = placement(task.law.subs(L, length), values)
     if isinstance(rule, Reweighting):
         raise ValueError(
-            f"task {task.name}: its weight {task.weight} can only be sampled by importance weights; expected a weight"
+            f"task {task.name}: its weight {in_brief(task.weight)} can only be sampled by importance weights; expected a weight"
             " of the relevant token alone, or one that sums to L over the positions"
         )
     return rule

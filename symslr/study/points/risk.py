@@ -22,7 +22,7 @@ def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
     """{"risk": least over the value vector}, and over the scale of the key unless it is given: then {"a": the best scale} too."""
-    from symslr.evaluation.minima.least import risk_as_asked
+    from symslr.evaluation.minima.at_scale import risk_as_asked
     from symslr.model.text import parse_number
 
     found = problem(asked, files)

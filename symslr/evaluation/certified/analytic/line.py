@@ -46,14 +46,19 @@ of the widest strip."""
 
 STEEPEST_GROWTH = 2.0
 """If functions grow by more than this times the nats of a rule up to the corners of a strip, like e^{s|y|}, a narrower strip needs
-fewer
-nodes: their number goes like (nats + s d)^{3/2}/d, least where s d is twice the nats."""
+fewer nodes: their number goes like (nats + s d)^{3/2}/d, least where s d is twice the nats."""
 
 NEGLIGIBLE_LOG = -1e3
 """Functions whose logarithm is below this are estimated by their largest term alone."""
 
 SPARE_NATS = 5.0
 """Tokens whose e^{-uK} is this many nats below the error of a rule are left out of its sums."""
+
+TABLE_BYTES = 2**31
+"""Of the largest table of balls, with the copy that a product of matrices makes."""
+
+AT_ONCE = 4_000_000
+"""Numbers in a table of floats, of which there are a few at a time: some ten megabytes each."""
 
 ROUNDING = 1e-12
 """Relative bound of the rounding of a float sum of a few thousand positive terms, given by logarithms."""
@@ -241,7 +246,7 @@ class LineRule:
         tails = [line.tails(side, EDGES[end]) for side, end in zip((-1, 1), ends)]
         mass = max(float(mass.log()) for mass in strip.masses)
         count = ceil((strip.high - strip.low) * (nats + max(mass, 0.0) + log(2) + 1) / (2 * np.pi * strip.half_width))
-        if count > most:
+        if count > most or (line.has_kernel and count * MOST_TERMS > most_balls()):
             raise TooManyDigits(
                 "certified: the integrals over a token take too many nodes, as a weight or a kernel is steep; ask for fewer "
                 "digits, or for a smaller scale or signal"
@@ -321,6 +326,10 @@ class LineRule:
 
     def float_logs(self, v: Array) -> Array:
         """Estimates of log M(e^v): one row per factor, one column per v; the largest term alone where M is tiny."""
+        blocks = np.array_split(v, ceil(len(v) * len(self.nodes) / AT_ONCE))
+        return np.concatenate([self._float_logs(block) for block in blocks], axis=1)
+
+    def _float_logs(self, v: Array) -> Array:
         with np.errstate(over="ignore"):  # where a load is infinite nothing is left
             loads = np.outer(np.exp(np.minimum(v, 700.0)), self.float_kernels[0])
         found = []
@@ -331,6 +340,11 @@ class LineRule:
             own[seen] += np.log(np.exp(terms[seen] - own[seen, None]).sum(axis=1))
             found.append(own)
         return np.array(found)
+
+
+def most_balls() -> int:
+    """How many balls of the current precision a table may hold."""
+    return TABLE_BYTES // (160 + ctx.prec // 4)
 
 
 def nonnegative(value: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 from sympy import Expr
 
-from symslr.evaluation.certified.analytic.line import Line, LineRule
+from symslr.evaluation.certified.analytic.line import Line, LineRule, most_balls
 from symslr.evaluation.certified.analytic.plane import PlaneTransform
 from symslr.evaluation.certified.normal_form import LineToken, Monomial, X
 from symslr.evaluation.certified.outer import Integrand, OctaveNodes, OuterRule
@@ -57,6 +57,7 @@ class Transform(OctaveNodes, OuterRule):
                 i for count, i in enumerate(missing[: OCTAVES_PER_BLOCK * self.per_octave]) if i == missing[0] + count
             ]
             seen = self.rule.seen((run[0] * self.exact_step).exp())
+            run = run[: max(most_balls() // len(seen.kernel), 1)]
             loads = arb_mat(exponentials(seen.kernel, run[0], self.per_octave, len(run)))
             self.known |= zip(run, self.rule.sums(loads, seen))
 

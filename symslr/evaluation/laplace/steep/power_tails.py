@@ -20,11 +20,11 @@ from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.laplace.code import Family, Moments, log_near_one
 from symslr.evaluation.laplace.floats import FloatSums, FloatTable
 from symslr.evaluation.laplace.rule import Outer
-from symslr.evaluation.laplace.survey import VANISHES, bends
+from symslr.evaluation.laplace.survey import VANISHING_KERNEL, bends
 from symslr.evaluation.laplace.table import TINY, Table, joined_moments
 from symslr.evaluation.laplace.tokens import extrema
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.mesh import Mesh, SinhMap, Stretch, apart
+from symslr.evaluation.quadrature.mesh import ArsinhSumMap, Mesh, SinhMap, well_separated
 from symslr.evaluation.quadrature.scan import Window, scan
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign, kinks_between
 from symslr.evaluation.quadrature.unfolded import Unfolded
@@ -142,13 +142,13 @@ class TailSums(FloatSums):
 
     is_geometric = False
 
-    def _laid_out(self, family: Family) -> tuple[list[SinhMap], list[float], float]:
-        form = family.form
+    def __init__(self, family: Family) -> None:
+        self.family, self.tolerance, self.largest, form = family, family.tolerance, np.inf, family.form
         if len(form.logs) > 1:
             raise CannotEvaluate(REFUSED)
         self.laws = [_laws(family, k) for k in range(len(form.kernels))]
         axis = _axis(family, self.laws)
-        return [axis], [FIRST_STEP * axis.scale], 1.0
+        self.axes, self.steps, self.level = [axis], [FIRST_STEP * axis.scale], 1.0
 
     def inner(self, level: float) -> float:
         return FIRST_STEP / 2.0 ** (level - 1.0)
@@ -203,7 +203,7 @@ def _windows(family: Family, k: int, powers: Any, unfold: Any) -> list[Window]:
 
 def _left(family: Family, k: int, line: Unfolded, reach: float) -> Any:
     """``Laws.left`` from how slowly weights fall at the ends: 1/q where it is as s^-(q + 1), and 2 at least."""
-    last = np.minimum(reach, line.told / 16.0)
+    last = np.minimum(reach, line.resolved_reach / 16.0)
     s = np.array([-last[0], -last[0] / 16.0, last[1] / 16.0, last[1]])
     _, exponents, rests = family.code.weights(k, line.places(s), family.p)
     rows = exponents + np.log(np.abs(rests)) + np.log(line.density(s)) + np.log(np.abs(s))
@@ -260,7 +260,7 @@ def _axis(family: Family, laws: list[list[Laws]]) -> SinhMap:
     slopes = -_slope(family, 0, np.concatenate(beside))
     slopes = slopes[np.isfinite(slopes)]
     if not len(slopes):
-        raise CannotEvaluate(VANISHES)
+        raise CannotEvaluate(VANISHING_KERNEL)
     centre, width = float(np.median(slopes)), max(1.0, float(np.ptp(slopes)) / 2)
     ends = -_slope(family, 0, np.concatenate([one.line.places(np.array([-one.reach, one.reach])) for one in own]))
     furthest = max(float(np.max(np.abs(np.where(np.isfinite(ends), ends, 0.0) - centre))), 100.0 * width)
@@ -279,7 +279,7 @@ def _axis(family: Family, laws: list[list[Laws]]) -> SinhMap:
                 *one.ends_of_v(family, k),
                 *bends(PLACES, _slope(family, k, one.line.places(one.line.width * PLACES))),
             ]
-    more = tuple(place for place in apart(places) if axis.low < place < axis.high)[:MOST_BENDS]
+    more = tuple(place for place in well_separated(places) if axis.low < place < axis.high)[:MOST_BENDS]
     return replace(axis, centres=(centre, *more), widths=(width, *(1.0 for _ in more)))
 
 
@@ -298,8 +298,8 @@ def _cuts(family: Family, k: int, v: Any, own: Laws) -> tuple[Any, Any]:
     high = -low
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        beyond = (v + log_kernel(middle) > 0) == own.rises
-        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+        is_below = (v + log_kernel(middle) > 0) == own.rises
+        low, high = np.where(is_below, low, middle), np.where(is_below, middle, high)
     y, near = (low + high) / 2, 1e-4
     moved = np.abs(log_kernel(y + near) - log_kernel(y - near))
     width = np.abs(np.sinh(y + near) - np.sinh(y - near)) / np.maximum(moved, TINY)
@@ -368,7 +368,7 @@ class TailTable(Table):
                 for own, mesh, one in zip(pieces, meshes, np.split(density, counts, axis=1)):
                     below, above = own.left[n] * own.reach
                     lost[i] += (below * np.abs(one[:, 0]) + above * np.abs(one[:, -1])) / whole
-                    for factor, told, side in zip(own.left[n], own.line.told, (-1.0, 1.0)):
+                    for factor, told, side in zip(own.left[n], own.line.resolved_reach, (-1.0, 1.0)):
                         near = np.abs(one) * (side * mesh.nodes > told)
                         untold[i] += factor * np.sum(near * mesh.weights, axis=-1) / whole
                 found.means[i], found.scales[i] = self._nested(mass, counts), np.broadcast_to(top, (self.rules, len(v)))
@@ -383,7 +383,7 @@ class TailTable(Table):
         cut, width = _cuts(self.family, k, v, own)
         centres = np.column_stack([np.tile(own.centres, (len(v), 1)), cut])
         widths = np.column_stack([np.tile(own.widths, (len(v), 1)), width])
-        return Stretch(centres, widths).mesh(own.reach, self.step)
+        return ArsinhSumMap(centres, widths).mesh(own.reach, self.step)
 
     def _nested(self, mass: Any, counts: Any) -> Any:
         """Sums over the meshes and over those with twice and four times their steps, (rules, rows)."""

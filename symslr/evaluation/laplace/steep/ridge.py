@@ -28,8 +28,8 @@ from symslr.evaluation.laplace.survey import first_steps, layout
 from symslr.evaluation.laplace.table import TINY, Table
 from symslr.evaluation.laplace.tokens import pieces, weighed
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.mesh import Mesh, Piece, Sinh, SinhMap, Stretch, TanhSinh, coarser
-from symslr.evaluation.quadrature.scan import zoomed
+from symslr.evaluation.quadrature.mesh import ArsinhSumMap, Mesh, Piece, Sinh, SinhMap, TanhSinh, nested_weights
+from symslr.evaluation.quadrature.scan import converged_windows
 from symslr.evaluation.quadrature.token_mesh import kinks_between
 
 STEEPEST = 1e8
@@ -187,7 +187,7 @@ class RidgeSums(FloatSums):
         def look(nodes: list[Any]) -> tuple[Any, None]:
             return np.any(seen(nodes, level)[1], axis=0), None
 
-        (along_w, *others), _ = zoomed(look, first, LOOKS)
+        (along_w, *others), _ = converged_windows(look, first, LOOKS)
         low, high = bent.places(np.array(along_w)).tolist()
         cuts = [cut for cut in self.cuts if low < cut < high]
         along: Any = CutAxis((low, *cuts, high)) if cuts else replace(bent, low=low, high=high)
@@ -272,12 +272,12 @@ class RidgeSums(FloatSums):
             return Mesh(y[:, None] + made.nodes, np.broadcast_to(made.weights, (len(y), len(made.nodes))))
         centres = np.column_stack([y, 0.0 * y])
         widths = np.broadcast_to([1.0 / self.steepest, self.width], centres.shape)
-        return Stretch(centres, widths).mesh(1.0 + max(map(abs, self.reach)), STEP / 2.0**level)
+        return ArsinhSumMap(centres, widths).mesh(1.0 + max(map(abs, self.reach)), STEP / 2.0**level)
 
     def factors(self, count: int, rules: int) -> Any:
         """Of the weights in the rules with once, twice and four times the step, (rules, tokens)."""
         pieces_of = len(self.cuts) + 2 if self.cuts else 1
-        return np.tile(coarser(rules, count // pieces_of), pieces_of)
+        return np.tile(nested_weights(rules, count // pieces_of), pieces_of)
 
 
 class RidgeTable(Table):

@@ -1,1 +1,1 @@
-"""The least value of a function whose values are dear and have errors: a scan, falls followed outwards, and minima refined."""
+"""The least value of an expensive function with errors: a scan, its continuation outwards, and local refinement of minima."""

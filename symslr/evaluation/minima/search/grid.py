@@ -1,4 +1,4 @@
-"""The places of a scan, and those of them with the lowest values around."""
+"""The points of a scan, extra points between them, and the local minima among its values."""
 
 from __future__ import annotations
 
@@ -7,22 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.minima.search.outwards import SCALES
+from symslr.evaluation.minima.search.beyond_scan import SCALES
 
 POINTS = {1: 10, 2: 9}
-"""Of the scan, on each side of 0: a minimum as wide as the smallest kernels have spans a factor of two, a step."""
-TURN = 1.7
-"""How much kernels may turn between neighbours of a scan: it leaves the places of usual kernels as they are."""
-MOST = 20
-"""Places that a scan has between the usual ones at most."""
-STARTS = 3
-"""Local minima of the scan that are looked at."""
-TINY = 1e-9
-"""What a kernel counts as turned between places where it does not."""
+"""Points of a scan on each side of 0, by the number of variables. Neighbours differ by a factor of two: the width of a minimum
+for the smallest kernels."""
+LARGEST_VARIATION = 1.7
+"""The variation of the kernels' log-slope (arsinh p of ``Attended.extra_scan_points``) allowed between neighbours of a scan.
+For common kernels no points are added."""
+MOST_EXTRA = 20
+"""At most about so many points are added to a scan."""
+MOST_MINIMA = 3
+"""Local minima of a scan that are refined, the lowest first."""
+LEAST_VARIATION = 1e-9
+"""Added to the variation at every place, so that it increases strictly and can be inverted."""
 
 
 def scan(low: float, high: float, count: int) -> Any:
-    """Both signs on a logarithmic scale where the line is unbounded, equal steps where it is not; both on a wide interval."""
+    """The points of a scan of [low, high] in increasing order.
+
+    On an unbounded interval 0 and ``count`` points in a geometric sequence on each side of it, as far as they lie inside; on a
+    bounded one 2 count + 1 equally spaced points, with the geometric ones too where the interval is wide.
+    """
     positive = np.geomspace(*SCALES, count)
     points = np.concatenate([-positive[::-1], [0.0], positive])
     inside = points[(points >= low) & (points <= high)]
@@ -32,27 +38,33 @@ def scan(low: float, high: float, count: int) -> Any:
     return equal if high - low <= np.ptp(points) else np.union1d(equal, inside)
 
 
-def between(points: Any, places: Any, turned: Any) -> Any:
-    """More places between those of a scan, as many as keep what kernels turn from each to the next one small.
+def points_between(points: Any, places: Any, variation: Any) -> Any:
+    """Points to add between those of a scan, so that the variation between neighbours stays below ``LARGEST_VARIATION``.
 
     Args:
         points: of the scan, in increasing order.
-        places, turned: how much kernels have turned on the way to each of closer places.
+        places, variation: the variation accumulated up to each of a dense set of places.
     """
-    own = np.cumsum(np.append(0.0, np.minimum(np.diff(turned), TURN))) + TINY * np.arange(len(turned))
+    own = np.cumsum(np.append(0.0, np.minimum(np.diff(variation), LARGEST_VARIATION))) + LEAST_VARIATION * np.arange(
+        len(variation)
+    )
     at = np.interp(points, places, own)
-    step = max(TURN, (at[-1] - at[0]) / MOST)
+    step = max(LARGEST_VARIATION, (at[-1] - at[0]) / MOST_EXTRA)
     inside = [np.linspace(*ends, int((ends[1] - ends[0]) / step) + 2)[1:-1] for ends in pairwise(at)]
     return np.interp(np.concatenate(inside), own, places)
 
 
 def scan_points(count: int) -> Any:
-    """The places of a scan over the whole line, along each of so many variables."""
+    """The points of a scan over the whole line, the same for each of ``count`` variables."""
     return scan(-np.inf, np.inf, POINTS[min(count, 2)])
 
 
-def other_bottoms(values: Any, place: list[float]) -> list[int]:
-    """Indices of the lowest few local minima of a scan over the whole space, one row of values, but for those beside a place."""
+def other_local_minima(values: Any, place: list[float]) -> list[int]:
+    """Indices of the lowest local minima of a scan over the whole space, without those next to ``place``.
+
+    Args:
+        values: at all points of the scan, flattened.
+    """
     points = scan_points(len(place))
     shape, nearest = [len(points)] * len(place), np.searchsorted(points, place)
     found = local_minima(values.reshape(shape))
@@ -64,14 +76,14 @@ def other_bottoms(values: Any, place: list[float]) -> list[int]:
 
 
 def local_minima(values: Any) -> list[tuple[int, ...]]:
-    """Indices of the lowest few local minima of a scan, with those next to a point in the diagonal too."""
+    """Indices of the lowest local minima of a scan, of which diagonal neighbours count as neighbours."""
     found = []
     for index in np.ndindex(values.shape):
-        if np.isfinite(values[index]) and values[index] <= np.min(beside(values, index)):
+        if np.isfinite(values[index]) and values[index] <= np.min(neighbourhood(values, index)):
             found.append(index)
-    return sorted(found, key=lambda i: values[i])[:STARTS]
+    return sorted(found, key=lambda i: values[i])[:MOST_MINIMA]
 
 
-def beside(values: Any, index: tuple[int, ...]) -> Any:
-    """The values around a point of a scan, and its own."""
+def neighbourhood(values: Any, index: tuple[int, ...]) -> Any:
+    """The values at a point of a scan and at all its neighbours, diagonal ones too."""
     return values[tuple(slice(max(i - 1, 0), i + 2) for i in index)]
