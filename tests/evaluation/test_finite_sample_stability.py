@@ -27,7 +27,7 @@ def test_two_near_fits_part_as_the_slopes_of_the_forces_say(task, channel):
     (samples,) = saddle.sets
     slopes = samples.squared_slopes(state).mean(axis=2)[:, channel]
     apart = np.where(np.arange(2) == channel, 1e-6, 0.0)
-    np.testing.assert_allclose(np.array(samples.parted(state, tuple(apart))) / 1e-6, slopes, rtol=0.15)
+    np.testing.assert_allclose(np.array(samples.force_differences(state, tuple(apart))) / 1e-6, slopes, rtol=0.15)
 
 
 def test_fits_that_share_nothing_but_what_they_learnt_have_forces_of_their_own():
@@ -35,7 +35,7 @@ def test_fits_that_share_nothing_but_what_they_learnt_have_forces_of_their_own()
     saddle, _, state = _fixed_point(SpikedSLR(2, length=2, noise=0), Attention(1 + x**2, None), 1.5, (1.0, 1.0))
     (samples,) = saddle.sets
     state = type(state)(0.0, state.q_k, state.V_k, 0.0, state.q_v, state.V_v)
-    apart = samples.parted(state, (2 * state.q_k * (1 - 1e-9), 0.0))
+    apart = samples.force_differences(state, (2 * state.q_k * (1 - 1e-9), 0.0))
     twice = 2 * samples.means(state, multistart=True)[0]
     assert apart[0] == pytest.approx(twice, rel=0.1)
 

@@ -83,7 +83,7 @@ def test_selection_of_the_largest_key_wants_a_key_ridge_far_below_the_first_box(
             super().__init__(problem, count, seed)
 
     monkeypatch.setattr(tuning, "SaddleMap", Recorded)
-    monkeypatch.setattr(tuning, "LARGEST", 4096)
+    monkeypatch.setattr(tuning, "MOST_SAMPLES", 4096)
     problem = numeric_problem(MaxSLR(oo, length=3, noise=0), softmax, {})
     tuned, state = tune(problem, 20.0, seed=0)
     assert searched == [2048, *[2048] * COMPARED_SAMPLES, 4096]
@@ -100,7 +100,7 @@ def test_where_replica_symmetry_is_broken_at_the_best_the_ridges_are_those_where
     """Linear attention wants r_k = 0.6 there; told that symmetry breaks below 1, the tuner stops at 1 and says so."""
     problem, ask = numeric_problem(SpikedSLR(2, length=3, noise=0), linear, {}), {"seed": 0, "count": 512}
     free, _ = tune(problem, 4.0, **ask)
-    monkeypatch.setattr(tuning._Followed, "_strain", lambda self, logs, point: 1 / self.training(logs).r_k)
+    monkeypatch.setattr(tuning._BranchRisk, "_strain", lambda self, logs, point: 1 / self.training(logs).r_k)
     held, _ = tune(problem, 4.0, **ask)
     assert free.r_k < 0.8
     assert (free.confined, held.confined) == (False, True)
@@ -121,7 +121,7 @@ def test_a_search_that_starts_where_replica_symmetry_is_broken_begins_anew_where
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The best ridges of five samples per dimension lie in the broken phase of two, where the formulas say 20 and more."""
-    monkeypatch.setattr(tuning, "COARSE_ENOUGH", 1.0)
+    monkeypatch.setattr(tuning, "LARGEST_SCATTER", 1.0)
     problem = numeric_problem(MaxSLR(oo, length=3, noise=0), softmax, {})
     found, state = tune(problem, 1.994, seed=0, start=(3e-4, 0.11), count=512)
     fit = Training(1.994, *found.ridge)
@@ -137,7 +137,7 @@ def test_a_risk_does_not_depend_on_where_the_search_has_been() -> None:
     saddle = SaddleMap(problem, 512, 1)
     good, broken = np.log([0.2, 0.4]), np.log([3e-4, 0.1])
     near = good + 0.2 * (broken - good)
-    followed = [tuning._Followed(saddle, saddle, 1.994, good, [start(INFORMED, 1.994)]) for _ in range(2)]
+    followed = [tuning._BranchRisk(saddle, saddle, 1.994, good, [start(INFORMED, 1.994)]) for _ in range(2)]
     for one, path in zip(followed, ((good, near), (good, broken, near)), strict=True):
         risks = [one.risk(logs) for logs in path]
         assert one.holds(good)

@@ -80,7 +80,7 @@ def test_a_scale_at_which_very_many_tokens_get_weight_is_refused_and_the_best_on
         risk_value(task(10**9, 62), ENTMAX, Rational(1, 10))
     here = task(10**6, 40)
     half = risk_value(here, ENTMAX, Rational(1, 2), seconds=0.2)
-    monkeypatch.setattr(attention, "SEARCHED", 32)
+    monkeypatch.setattr(attention, "SEARCH_POINTS", 32)
     monkeypatch.setattr(attention, "MOST_KEYS", 128)
     least, places = least_value(here, ENTMAX, seconds=0.2)
     assert 1 < float(places["a"].value) < 20

@@ -54,7 +54,7 @@ def threads_of_blas() -> list[int]:
 
 def test_products_take_one_thread_and_what_there_was_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, list[int]] = {}
-    for module, name in (("engine", "finite"), ("location.risk", "handed_out")):
+    for module, name in (("engine", "finite"), ("location.risk", "risk_from_excess")):
         home = sys.modules[f"symslr.evaluation.{module}"]
         own = getattr(home, name)
 
