@@ -132,7 +132,7 @@ def test_a_function_of_the_fourth_power_is_bounded_where_it_is_flat(fourth: floa
         assert all(left <= t <= right for t in low)
         assert right < 0.25
         with pytest.raises(ArithmeticError, match="between two powers"):
-            replace(model, length=10).folded(4)
+            replace(model, length=10).in_power(4)
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_many_digits_of_a_least_risk_come_from_a_model_around_its_place() -> Non
     value, places = least_risk(TASK, attention, {"L": 2, "nu": 2}, 20)
     assert value.kind is places["a"].kind is Kind.ESTIMATED
     assert value.digits >= 20
-    assert "TaylorModel" in value.method
+    assert "Taylor" in value.method
     risk = population_risk(TASK, attention)
     with mp.workdps(30):
         at = [Rational(str(places["a"].value)) * (1 + Rational(k, 10**6)) for k in (0, -1, 1)]

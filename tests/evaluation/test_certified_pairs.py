@@ -163,7 +163,7 @@ def without_what_lies_beyond(ends: Callable[..., Any]) -> Callable[..., Any]:
     return found
 
 
-def fine_nodes_with(change: Callable[[plane.End], plane.End], nats: float) -> Callable[..., Any]:
+def fine_nodes_with(change: Callable[[plane.NodeRange], plane.NodeRange], nats: float) -> Callable[..., Any]:
     """``_ends`` of an integral to ``NATS``, the first of each changed, and the aim of one to fewer ``nats``."""
     ends = PlaneTransform._ends
 
@@ -200,7 +200,7 @@ def test_rests_of_the_taylor_series_are_in_the_enclosure(
         monkeypatch.setattr(
             PlaneTransform,
             "_ends",
-            fine_nodes_with(lambda end: plane.End(end.first + transform.per_octave, 1, end.last, end.further), NATS),
+            fine_nodes_with(lambda end: plane.NodeRange(end.first + transform.per_octave, 1, end.last, end.further), NATS),
         )
         rough = transform.integral(pair, NATS)
         assert rough.overlaps(sharp)

@@ -140,8 +140,8 @@ def test_a_risk_does_not_depend_on_where_the_search_has_been() -> None:
     followed = [tuning._BranchRisk(saddle, saddle, 1.994, good, [start(INFORMED, 1.994)]) for _ in range(2)]
     for one, path in zip(followed, ((good, near), (good, broken, near)), strict=True):
         risks = [one.risk(logs) for logs in path]
-        assert one.holds(good)
-        assert not one.holds(broken)
+        assert one.is_replica_symmetric(good)
+        assert not one.is_replica_symmetric(broken)
         assert one.risk(near) == risks[-1]
     assert followed[0].risk(near) == pytest.approx(followed[1].risk(near), rel=1e-3)
     assert not any(np.array_equal(logs, broken) for logs, _ in followed[1].branches[0].known)

@@ -145,7 +145,7 @@ def test_panels_are_halved_where_a_kernel_jumps() -> None:
     from symslr.evaluation.location.setting import Setting
 
     setting = Setting.of(LocationTask(strength=4, length=2, noise=0))
-    nodes, logs = PANELS[0].on(setting, lambda keys: np.log1p(1.0 * (keys[:, 0] > 1 / 3)), 1.0)
+    nodes, logs = PANELS[0].nodes_for(setting, lambda keys: np.log1p(1.0 * (keys[:, 0] > 1 / 3)), 1.0)
     above = nodes.keys[logs > 0, 0].min()
     below = nodes.keys[logs == 0, 0].max()
     assert below <= 1 / 3 < above
