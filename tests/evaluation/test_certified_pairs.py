@@ -200,7 +200,9 @@ def test_rests_of_the_taylor_series_are_in_the_enclosure(
         monkeypatch.setattr(
             PlaneTransform,
             "_ends",
-            fine_nodes_with(lambda end: plane.NodeRange(end.first + transform.per_octave, 1, end.last, end.further), NATS),
+            fine_nodes_with(
+                lambda end: plane.NodeRange(end.first + transform.per_octave, 1, end.last, end.further), NATS
+            ),
         )
         rough = transform.integral(pair, NATS)
         assert rough.overlaps(sharp)
