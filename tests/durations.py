@@ -1,7 +1,7 @@
 """``pytest -p tests.durations``: writes to ``tests/slow.txt`` the tests that take long; ``pytest --quick`` leaves them out.
 
 Processor time is counted, of a test and of the programs that it starts. Tests of folders that are named take part whatever they
-take: ``make mutants`` breaks the code that they run.
+take: ``make mutants`` breaks the code that they run. What is listed of files of which no test ran stays.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Writer:
         self.before[worker] = used
 
     def pytest_sessionfinish(self) -> None:
-        names = sorted(name for name, seconds in _spent.items() if is_slow(name, seconds))
+        measured = {name.partition("::")[0] for name in _spent}
+        kept = {name for name in slow() if name.partition("::")[0] not in measured}
+        names = sorted(kept.union(name for name, seconds in _spent.items() if is_slow(name, seconds)))
         LIST.write_text(HEADER + "".join(f"{name}\n" for name in names), encoding="utf-8")
 
 
