@@ -32,9 +32,8 @@ def bends(expr: Expr, x: Symbol) -> tuple[tuple[Expr, Expr], ...]:
     for node in expr.atoms(Function, Pow):
         for inner in _inside(node):
             if inner.has(x) and inner != x:
-                slope = inner.diff(x).replace(
-                    DiracDelta, lambda *_: S.Zero
-                )  # a jump is a breakpoint, no zero of a slope
+                # a jump is a breakpoint, no zero of a slope
+                slope = inner.diff(x).replace(DiracDelta, lambda *_: S.Zero)
                 found |= {(inner, equation): None for equation in (inner, slope) if equation.has(x)}
     return tuple(found)
 

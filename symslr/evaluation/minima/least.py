@@ -174,9 +174,8 @@ def _by_search(
     limit = limit_where_largest_is_relevant(task, attention) if variables == [a] else None
     if limit is not None and limit == task.noise**2:  # no risk is less
         return all_on_the_largest(evaluate(limit, values, digits, backend))
-    if (
-        variables == [a] and backend is None and limit_of_large_scales(risk, 1) == task.noise**2
-    ):  # as it is seen to grow
+    # the limit of a kernel as it is seen to grow
+    if variables == [a] and backend is None and limit_of_large_scales(risk, 1) == task.noise**2:
         return all_on_the_largest(replace(evaluate(task.noise**2, values, digits), kind=Kind.ESTIMATED))
     if backend == "arb" and least.closed() is None:
         return _certified(task, attention, values, digits)
@@ -191,9 +190,8 @@ def _by_search(
         if _limit_is_lowest(risk, values, float(value.value)):
             value = replace(value, kind=Kind.ESTIMATED, method="limit of large scales, below all risks of a scan")
             return value, {"a": replace(value, value=mpmath.inf, error=mpmath.mpf(0), digits=15)}
-    if (
-        variables == [a] and digits is not None and digits > MULTIPRECISION_DIGITS
-    ):  # up to so many the search is as fast
+    # up to so many digits the search is as fast
+    if variables == [a] and digits is not None and digits > MULTIPRECISION_DIGITS:
         try:
             return _certified_near_search(risk, values, digits)
         except CannotEvaluate:

@@ -92,9 +92,8 @@ def newton_minimum(
             if len(start) == 1 and objective.is_float and not allow_nonquadratic:
                 break  # golden section tells more
             off = number(10) * (number(reach) + number(relative_step))  # as for (x - 2)^4
-        enough = float(
-            mpmath.sqrt(mpmath.sqrt(here.error / (most * ratio)) / 20)
-        )  # a quarter of the error is climbed then
+        # the climb is a quarter of the error then
+        enough = float(mpmath.sqrt(mpmath.sqrt(here.error / (most * ratio)) / 20))
         shorter = max(reach * reach, smallest, enough)
         can_be_shorter = reach > smallest and shorter <= 0.7 * reach
         if least * (shorter if can_be_shorter else reach / 0.7) ** 2 < DIFFERENCE_IN_ERRORS * float(noise):
