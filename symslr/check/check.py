@@ -14,7 +14,6 @@ from sympy import Expr, S, simplify
 
 from symslr.algebra.derivation import Claim, Derivation, Step, as_text
 from symslr.budget import OutOfTime, processor_time
-from symslr.cache.code import rooms_version
 from symslr.cache.content import content
 from symslr.cache.results import Cache, key_of
 from symslr.check.branches import branch_points
@@ -29,7 +28,6 @@ from symslr.check.start import simulated_start
 from symslr.check.untouched import remembered, touched
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
-from symslr.library.index import ROOMS, text_version
 from symslr.parallel.processes import forked, processors, uninterrupted
 
 SECONDS_PER_DERIVATION = 40.0
@@ -71,12 +69,7 @@ def check(
     """
     began = time.monotonic()
     derivations = [*derivations, *_cited_elsewhere(derivations)]
-    version = (
-        ""
-        if kept is None
-        else kept.computed(key_of("code", text_version()), "version of the code", partial(rooms_version, ROOMS))
-    )
-    keys = [] if kept is None else [_key(item, seconds, version) for item in derivations]
+    keys = [] if kept is None else [_key(item, seconds) for item in derivations]
     found = [] if kept is None else [kept.get(key) for key in keys]
     results = {i: item for i, item in enumerate(found) if isinstance(item, DerivationCheck)}
     if results:
@@ -85,7 +78,7 @@ def check(
     def note(index: int, result: DerivationCheck) -> None:
         results[index] = result
         if kept is not None and result.verdict is not Verdict.UNKNOWN:
-            kept.put(keys[index], f"check {result.name}", result)
+            kept.put(keys[index], result)
         progress(len(results), result.name)
 
     waiting = [index for index in range(len(derivations)) if index not in results]
@@ -125,7 +118,7 @@ def _said(item: Derivation) -> object:
     return type(item), item.start, steps, replay(item) if own_rules(item) else ()
 
 
-def _key(item: Derivation, seconds: float, version: str) -> str:
+def _key(item: Derivation, seconds: float) -> str:
     """What a verdict depends on: the chain itself, not the file it stands in."""
     steps = [
         (s.before, s.after, s.remainder, s.relation, repr(s.hypotheses), s.rule.name, s.rule.statement)
@@ -134,7 +127,7 @@ def _key(item: Derivation, seconds: float, version: str) -> str:
     # a chain of an author's own rules may have the lines of an honest one
     made = unclear(item), replay(item) if own_rules(item) else (), own_rules(item)
     asked = content((item.name, item.start, steps, made, item.claims, item.ranges, seconds))
-    return key_of("check", asked, version)
+    return key_of("check", asked)
 
 
 _shared: Sequence[Derivation] = ()

@@ -18,7 +18,7 @@ from symslr.cache.results import Cache, key_of
 from symslr.check.made_from import made_from
 from symslr.check.untouched import remembered, touched
 from symslr.library.folders import CollectError, builtin_folder, files_of
-from symslr.library.index import Entry, read_index, text_version
+from symslr.library.index import Entry, read_index
 
 __all__ = [
     "CollectError",
@@ -71,15 +71,15 @@ def _of_file(file: Path, kept: Cache | None) -> list[Derivation]:
     texts = None if kept is None else made_from(file)
     if kept is None or texts is None:
         return [item for _, item in members(file)]
-    key = key_of("derivations", *texts, text_version())
+    key = key_of("derivations", *texts)
     found = kept.get(key)
     if isinstance(found, list):
         return found
     made = [item for _, item in members(file)]
     with suppress(PicklingError, AttributeError, TypeError):  # of rules made inside of functions
-        kept.put(key, f"derivations of {file.name}", made)
+        kept.put(key, made)
         if not _same(kept.get(key), made):
-            kept.put(key, f"derivations of {file.name}, which do not come back as they are written", None)
+            kept.put(key, None)  # they do not come back as they are written
     return made
 
 

@@ -120,11 +120,7 @@ def _list(as_json: bool) -> None:
 
 def _is_of_this_code(index: Index) -> bool:
     """Whether the verdicts are those of the code that runs; the code is read where its text has changed."""
-    if index.text == checked_text(index.files):
-        return True
-    from symslr.cache.code import rooms_version
-
-    return index.code == with_files(rooms_version(ROOMS), index.files)
+    return index.text == checked_text(index.files)
 
 
 def _listed(folder: Path) -> list[Entry]:

@@ -18,7 +18,6 @@ from symslr.export.content import Content, content
 from symslr.export.definitions import definitions
 from symslr.export.figure_results import results_figure
 from symslr.export.figures import Drawn, Figure, drawn
-from symslr.export.kept_numbers import stale_note
 from symslr.export.page import page
 from symslr.export.pdf import PdfOutcome, compile_pdf, kept_pdf
 from symslr.export.provenance import provenance
@@ -168,8 +167,6 @@ def _write(path: Path, text: str) -> None:
 def _files(out: Path, said: Content, figures: Sequence[Drawn], *outcomes: PdfOutcome) -> ReportFiles:
     notes = list(dict.fromkeys(outcome.message for outcome in outcomes if outcome.message))
     notes += [f"figure {item.figure.name}: not drawn: {item.failure}" for item in figures if item.failure]
-    notes += [line for item in figures for line in stale_note(f"figure {item.figure.name}", item.recorded)]
-    notes += [line for item in said.validations for line in stale_note(f"validation {item.name}", item.recorded)]
     for name, outcome in zip(PAPERS, outcomes, strict=True):
         notes += list(outcome.warnings)
         wide = outcome.overfull[:1] > (20.0,)

@@ -15,8 +15,8 @@ from symslr.export.places import refuse_unwritable_folder
 MANIFEST = ".symslr-report"
 """Lists what a report wrote, so that the next one removes what it no longer makes, and nothing else."""
 
-KEPT = ".kept.sqlite"
-"""Holds what a report computed, so that the next one, or the same one after an interruption, does not do it again."""
+KEPT = ".kept"
+"""A folder that holds what a report computed, so that the next one, or the same one after an interruption, does not do it again."""
 
 
 def refuse_unusable(out: Path) -> None:
@@ -24,11 +24,12 @@ def refuse_unusable(out: Path) -> None:
 
     Raises:
         OSError: when ``out`` is a file, or a folder that cannot be made or written.
-        ValueError: when its file of kept results is another program's, or damaged.
+        ValueError: when nothing can be kept in its folder of results.
     """
     refuse_unwritable_folder(out, "--out")
     if (out / KEPT).exists():
-        Cache(out / KEPT).close()
+        with Cache(out / KEPT):
+            pass
 
 
 def kept_in(out: Path) -> Cache:

@@ -8,9 +8,14 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from typing import TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 
 
 def processors() -> int:
@@ -27,6 +32,24 @@ def forked(count: int) -> Iterator[Executor]:
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(count, mp_context=context, initializer=become_worker) as pool, ending_workers():
             yield pool
+
+
+def each_done(function: Callable[[Job], Result], jobs: Mapping[Key, Job]) -> Iterator[tuple[Key, Result]]:
+    """(key, ``function`` of its job) as soon as it is there, on every processor where processes can be forked."""
+    processes = min(processors(), len(jobs))
+    if processes <= 1 or "fork" not in multiprocessing.get_all_start_methods():
+        yield from ((key, function(job)) for key, job in jobs.items())
+        return
+    with forked(processes) as pool:
+        with uninterrupted():
+            pending = {pool.submit(function, job): key for key, job in jobs.items()}
+        try:
+            while pending:
+                finished, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield pending.pop(future), future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 @contextmanager

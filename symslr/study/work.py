@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from symslr.budget import OutOfTime, processor_time
-from symslr.cache.code import code_version
 from symslr.study.point import Point
 from symslr.study.registry import PointKind
 
@@ -35,7 +34,6 @@ def compute_point(kind: PointKind, point: Point, seconds: float = SECONDS) -> Ou
     """Compute one point within so much processor time; an exception becomes a one-line reason."""
     from symslr.evaluation.in_time import in_time
 
-    version = code_version(kind.module)
     clock = time.perf_counter()
     answers, reason = None, None
     asked = dict(point.parameters)
@@ -55,7 +53,7 @@ def compute_point(kind: PointKind, point: Point, seconds: float = SECONDS) -> Ou
         )
     except Exception as problem:  # whatever a point's computation raises is that point's failure, not the study's
         reason = f"{type(problem).__name__}: {' '.join(str(problem).split())}"[:1000]
-    return Outcome(answers, reason, time.perf_counter() - clock, version)
+    return Outcome(answers, reason, time.perf_counter() - clock, kind.version)
 
 
 GUARD = 2

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from symslr.cache.code import rooms_version
+
 from symslr.cache.results import Cache
 from symslr.check import builtin_folder, check
 from symslr.check.collect import collect
