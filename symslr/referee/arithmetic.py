@@ -38,6 +38,9 @@ class Arithmetic(ABC):
     work: float
     """Largest number of grid points that one evaluation may use in all."""
 
+    price: int
+    """Work of one operation on one number."""
+
     coarseness: float
     """Rounding beside that of double precision."""
 
@@ -101,6 +104,7 @@ class Floats(Arithmetic):
     def __init__(self, dtype: Any = np.float64) -> None:
         self.dtype = dtype
         self.coarseness = float(np.finfo(dtype).eps / np.finfo(np.float64).eps)
+        self.price = 1 if dtype is np.float64 else 8
 
     def array(self, values: list[Any]) -> Array:
         return np.array([float(v) for v in values], dtype=self.dtype)
@@ -134,6 +138,7 @@ class Balls(Arithmetic):
     dtype = object
     block = 10_000
     work = 8e5
+    price = 200
     coarseness = 0.0
 
     def __init__(self, bits: int) -> None:

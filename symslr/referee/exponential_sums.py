@@ -7,7 +7,6 @@ over one token, at any number of tokens and at the accuracy of sums over one.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from symslr.referee.polynomials import NotPolynomial
 from symslr.referee.scope import Scope
 from symslr.referee.symmetry import symmetric
 from symslr.referee.token_products import ONE, Reading, numbers_of
+from symslr.referee.work import Memory
 
 if TYPE_CHECKING:
     from symslr.referee.interpreter import Interpreter
@@ -70,7 +70,7 @@ def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, 
     return np.float64(found.value)
 
 
-_readings: OrderedDict[Any, Reading] = OrderedDict()
+_readings = Memory(MOST_KEPT)
 """The latest ones: every pass asks for the same."""
 
 
@@ -78,11 +78,7 @@ def _reading(self: Interpreter, node: SequenceExpectation, scope: Scope, length:
     if node.body.has(*COSTLY) or node.law.has(*COSTLY):  # the error of an integral within shows between two passes
         return Reading.of(self, node, scope, length)
     key = node, length, numbers_of(self, node, scope)
-    if key not in _readings:
-        while len(_readings) >= MOST_KEPT:
-            _readings.popitem(last=False)
-        _readings[key] = Reading.of(self, node, scope, length)
-    return _readings[key]
+    return _readings.get(key, lambda: Reading.of(self, node, scope, length))
 
 
 def _readable(node: SequenceExpectation) -> bool:

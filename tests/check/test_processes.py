@@ -17,7 +17,7 @@ from symslr.check.report import DerivationCheck, StepCheck, Verdict
 def test_a_process_that_dies_takes_no_other_check_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Regression: where memory ran out in one of two processes, 133 of 209 derivations were not decided."""
 
-    def checked(item: Derivation, seconds: float) -> DerivationCheck:
+    def checked(item: Derivation) -> DerivationCheck:
         hungry = tmp_path / "first"
         if item.name == "deadly" or (item.name == "hungry" and not hungry.exists()):
             hungry.touch()

@@ -15,6 +15,7 @@ from symslr.model.symbols import Delta, L, chi, epsilon, eta, l, m, xi, z, zeta
 from symslr.referee import shared
 from symslr.referee.one_token import Exponents
 from symslr.referee.referee import CannotReferee, referee
+from symslr.referee.work import SECOND
 
 spiked, maximum = SpikedSLR().law, MaxSLR().law
 SCORE = (3 * chi[m] + 4 * z[m] - 2 * eta[m]) / 5
@@ -96,7 +97,7 @@ def test_samples_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     value = referee(mean(LOSS), at, digits=13)
     monkeypatch.setattr("symslr.referee.definitions.by_exponentials", lambda *arguments: None)
     shared._kept.clear()
-    sampled = referee(mean(LOSS), at, digits=13, seconds=4)
+    sampled = referee(mean(LOSS), at, digits=13, work=4 * SECOND)
     assert sampled.kind is Kind.STATISTICAL
     assert abs(sampled.value - value.value) <= 6 * sampled.error
     assert sampled.error <= 1e-2 * sampled.value
@@ -118,7 +119,7 @@ def test_what_is_left_to_others() -> None:
     other = ScoredActivation.of(epsilon, softplus, chi[m] - z[m])
     for body in (turned * other, cos(z[epsilon]) * turned):
         try:
-            found = referee(mean(body), {**AT, "L": 4}, digits=13, seconds=1)
+            found = referee(mean(body), {**AT, "L": 4}, digits=13, work=SECOND)
         except CannotReferee:
             continue
         assert "exponentials" not in found.method
