@@ -35,7 +35,7 @@ DRAWS = 2
 
 STARTS = 24
 MOST_STEPS = 60
-PER_PLACE = 60
+PER_PLACE = 6
 """Operations for each coordinate of a place at which a body is read."""
 
 STEP = 0.02

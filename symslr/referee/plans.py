@@ -125,7 +125,6 @@ class Quadrature:
         noise: error of the latest values that no second pass would show, absolute.
         shared: the part of the error that a value has in common with those at neighbouring parameters, absolute; 0 where none
             is known to be.
-        work: grid points used.
         absolute: integral of the absolute value, of the latest float sum.
         inside: how many integrals are being evaluated around the present one.
         forecast: how finely a later pass will lay its grids; ``foreseen`` counts the points that it will use.
@@ -148,7 +147,6 @@ class Quadrature:
     magnitude: float = 0.0
     noise: float = 0.0
     shared: float = 0.0
-    work: float = 0.0
     absolute: Array = 0.0
     inside: int = 0
     sampler: Sampler | None = None
@@ -302,9 +300,7 @@ class Quadrature:
         nodes = _on_axes([f.numbers for f in problem.fixed], depth) + [x for x, _ in grids]
         weights = _on_axes([f.weights for f in problem.fixed], depth) + [w for _, w in grids]
         per_slice = prod(len(w) for w in weights[:-1]) * problem.size
-        self.work += per_slice * len(weights[-1])
-        if self.work > self.arithmetic.work:
-            raise TooCostly(f"{self.work:.1g} grid points at {self.digits} digits are more than are laid")
+        METER.add(per_slice * len(weights[-1]) * self.arithmetic.price)
         finer = self._finer
         if self.forecast is not None and not self.planning:
             self._finer = finer * _points(plan, self.forecast) / max(_points(plan, fineness), 1)
@@ -318,7 +314,6 @@ class Quadrature:
             with self._entered():
                 values = problem.integrand([*nodes[:-1], nodes[-1][part]])
             self.done += per_slice * len(nodes[-1][part])
-            METER.add(per_slice * len(nodes[-1][part]) * self.arithmetic.price)
             here = [*weights[:-1], weights[-1][part]]
             total = total + _contract(values, here, depth, fixed)
             if self.planning:

@@ -33,8 +33,8 @@ FLOAT_DIGITS = 13
 FIRST_SCALE = 0.8
 """Nodes of the first pass in balls beside those of the last."""
 
-WIDER = 2
-"""How many times the points grow on grids that reach as far as the full precision asks."""
+PER_POINT = 16 * Balls.price
+"""Work for a point in balls as it is foreseen: of some eight nodes, and for two, as grids for the full precision are wider."""
 
 BALL_SHARE = 0.4
 """Part of the work after which the full precision is given up for floats."""
@@ -117,7 +117,7 @@ def _measured(expr: Expr, values: Mapping[Any, Any], digits: int, work: float) -
                 reason = NotFinite(str(refusal))
                 continue
         quick = METER.done - began <= work * QUICK
-        if balls and not floats.blind and quick and floats.foreseen <= Balls.work / WIDER:
+        if balls and not floats.blind and quick and floats.foreseen * PER_POINT <= work * BALL_SHARE:
             with suppress(TooCostly, NotPlanned, NotFinite), METER.within(work * BALL_SHARE):
                 found = _sharpened(expr, values, floats, digits)
         return _value(*found), floats.magnitude

@@ -40,7 +40,7 @@ class _Kept:
     places: dict[Any, Any]
 
 
-LARGEST, ADDED = ("magnitude", "noise", "shared"), ("work", "done", "foreseen")
+LARGEST, ADDED = ("magnitude", "noise", "shared"), ("done", "foreseen")
 """Fields of ``Quadrature`` of which a pass has the largest, and the sum."""
 
 EXACT = (int, Fraction, np.floating)

@@ -16,7 +16,7 @@ from symslr.referee.arithmetic import CannotReferee
 
 Found = TypeVar("Found")
 
-SECOND = 300_000_000
+SECOND = 250_000_000
 """Work that a processor does in about a second; a unit is one operation on one float64 of an array."""
 
 NODE = 3000

@@ -10,8 +10,8 @@ from symslr.algebra.rules import Unfold
 from symslr.check import Verdict
 from symslr.check.check import check_derivation
 from symslr.check.compare import compare
-from symslr.check.points import points
 from symslr.check.numbers import Numbers
+from symslr.check.points import points
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softplus
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, m_kv, m_vk, q_kv
