@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import tee
 
 from sympy import Expr, S, simplify
 
-from symslr.algebra.derivation import Claim, Derivation, Step, as_text
+from symslr.algebra.derivation import Claim, Derivation, as_text
 from symslr.cache.code import rooms_version
 from symslr.cache.content import content
 from symslr.cache.results import Cache, key_of
@@ -192,10 +193,62 @@ def check_derivation(item: Derivation) -> DerivationCheck:
     return replace(found, seconds=time.process_time() - began)
 
 
+@dataclass
+class _Equation:
+    """A step or a claim, and what was compared of it.
+
+    Attributes:
+        what: the rule's name, or the claim's source.
+        sides: both expressions; the left one is at most the right one where ``relation`` says so.
+        forged: why it is no step, whatever its numbers.
+        missing: why its remainder is not known to be a bound.
+        beyond: points at which it was compared when it lacked nothing.
+    """
+
+    item: Derivation
+    what: str
+    sides: tuple[Expr, Expr]
+    remainder: Expr = S.Zero
+    relation: str = "="
+    forged: str = ""
+    missing: str = ""
+    beyond: int = 0
+    made: list[Comparison] = field(default_factory=list)
+
+    @property
+    def is_false(self) -> bool:
+        """Whether nothing more has to be compared."""
+        return bool(self.forged) or any(c.verdict is Verdict.FALSE for c in self.made)
+
+    @property
+    def is_closed(self) -> bool:
+        return all(map(is_closed, (*self.sides, self.remainder)))
+
+    @property
+    def lacks(self) -> bool:
+        """Whether more comparisons would have to be made before it is called true."""
+        return concluded("", self.made, self.sides, self.item).verdict is Verdict.UNKNOWN
+
+    def compare(self, point: Point, numbers: Numbers) -> None:
+        """Compare the sides at a point, unless they are known to differ; many tokens once, at the longest sequence."""
+        longer = point.kind == "many tokens" and any(c.kind == LONG.name and c.effective for c in self.made)
+        if not self.is_false and not longer:
+            self.made.append(compare(*self.sides, point, numbers, self.remainder, self.relation))
+
+    def found(self, rule: str = "") -> StepCheck:
+        """The verdict, with both sides where it is false."""
+        if self.forged:
+            return StepCheck(self.what, Verdict.FALSE, reason=self.forged)
+        found = concluded(self.what, self.made, self.sides, self.item, self.missing)
+        if found.verdict is not Verdict.FALSE:
+            return found
+        return replace(found, sides=(as_text(self.sides[0]), as_text(self.sides[1])), rule=rule)
+
+
 def _checked(item: Derivation) -> DerivationCheck:
     work, before = METER.done, remembered()
-    if foreign := _foreign(item):
-        return DerivationCheck(item.name, foreign, (), ())
+    if reason := unclear(item):
+        return DerivationCheck(item.name, StepCheck("start", Verdict.FALSE, reason=reason), (), ())
     try:
         where, beside, cheap, long = points(item), branch_points(item), cheap_points(item), long_points(item)
     except ValueError as refusal:
@@ -203,42 +256,43 @@ def _checked(item: Derivation) -> DerivationCheck:
     numbers = Numbers()
     # at a point to which no comparison comes the first line has no number
     sharp = partial(_as_sharp_as_the_start, item=item, numbers=numbers)
-    made: list[list[Comparison]] = [[] for _ in item.steps]
-    missing = [""] * len(item.steps)
-    forged = replay(item)
-    rest = _turned(where[MOST_TELLING + 1 :], item)
+    steps = [
+        _Equation(item, step.rule.name, (step.before, step.after), step.remainder, step.relation, forged)
+        for step, forged in zip(item.steps, replay(item))
+    ]
+    claims = [_Equation(item, claim.source, (item.result, claim.formula)) for claim in item.claims]
+    equations = [*steps, *(claim for claim in claims if claim.sides[0] != claim.sides[1])]
     # point by point, not step by step: where the work is used up every step has had its most telling points
-    first = [*where[:MOST_TELLING], *long, *where[MOST_TELLING : MOST_TELLING + 1], *beside]
-    for point in map(sharp, first):
-        for i, step in enumerate(item.steps):
-            if not _is_false(made[i]) and not forged[i] and not _longer_seen(point, made[i]):
-                made[i].append(compare(step.before, step.after, point, numbers, step.remainder, step.relation))
+    for point in map(sharp, [*where[:MOST_TELLING], *long, *where[MOST_TELLING : MOST_TELLING + 1], *beside]):
+        for equation in equations:
+            equation.compare(point, numbers)
     # what the first points have not shown to be false is worth the work that these take
     start = simulated_start(item, numbers)
-    missing = [_remainder(step, item, map(sharp, where), numbers, found) for step, found in zip(item.steps, made)]
+    for step, equation in zip(item.steps, steps):
+        if step.remainder != S.Zero and not equation.is_false:
+            tested, equation.missing = remainder_tested(step, item, map(sharp, where), numbers)
+            equation.made += tested
+    rest = _turned(where[MOST_TELLING + 1 :], item)
     enough = len(rest) if own_rules(item) else MORE
-    more = [enough if not _lacks(step, item, found) else len(rest) for step, found in zip(item.steps, made)]
-    for number, point in enumerate(rest):
-        for i, step in enumerate(item.steps):
-            if number < more[i] and not _is_false(made[i]) and not forged[i]:
-                made[i].append(compare(step.before, step.after, sharp(point), numbers, step.remainder, step.relation))
-                if more[i] == len(rest) and not _lacks(step, item, made[i]):
-                    more[i] = number + 1 + enough
-    for i, step in enumerate(item.steps):
-        if all(map(is_closed, (step.before, step.after, step.remainder))):
-            made[i] += _compared((step.before, step.after), cheap, numbers, step, made[i])
-    reach = _Reach(far_points(item), numbers, METER.done - work, len(item.steps) + len(item.claims))
-    for i, step in enumerate(item.steps):
-        if not forged[i]:
-            made[i] += reach.compared((step.before, step.after), step, made[i])
-    steps = tuple(
-        StepCheck(step.rule.name, Verdict.FALSE, reason=reason) if reason else _step(step, found, item, lacking)
-        for step, found, lacking, reason in zip(item.steps, made, missing, forged)
-    )
-    claims = tuple(_claim(item, claim, (first, rest, cheap), numbers, reach) for claim in item.claims)
+    for point in rest:
+        for equation in equations:
+            if equation.beyond < enough and not equation.is_false:
+                equation.beyond += not equation.lacks
+                equation.compare(sharp(point), numbers)
+    for equation in equations:
+        for point in cheap if equation.is_closed else ():
+            equation.compare(point, numbers)
+    _compare_far(far_points(item), equations, numbers, METER.done - work)
     if changed := touched(before):
         start = StepCheck("start", Verdict.FALSE, reason=f"its rules change {', '.join(changed[:3])} while they run")
-    return DerivationCheck(item.name, start, steps, claims, 0.0, restrictions(item), own_rules(item))
+    return DerivationCheck(
+        item.name,
+        start,
+        tuple(equation.found(step.rule.statement) for step, equation in zip(item.steps, steps)),
+        tuple(_claim(claim, equation) for claim, equation in zip(item.claims, claims)),
+        restrictions=restrictions(item),
+        own_rules=own_rules(item),
+    )
 
 
 def _as_sharp_as_the_start(point: Point, item: Derivation, numbers: Numbers) -> Point:
@@ -249,125 +303,40 @@ def _as_sharp_as_the_start(point: Point, item: Derivation, numbers: Numbers) -> 
     return replace(point, digits=FLOAT_DIGITS) if found.known and "balls" not in found.method else point
 
 
-def _foreign(item: Derivation) -> StepCheck | None:
-    """What has no meaning that could be checked."""
-    reason = unclear(item)
-    return StepCheck("start", Verdict.FALSE, reason=reason) if reason else None
-
-
-def _step(step: Step, made: list[Comparison], item: Derivation, missing: str) -> StepCheck:
-    found = concluded(step.rule.name, made, (step.before, step.after), item, missing)
-    if found.verdict is not Verdict.FALSE:
-        return found
-    return replace(found, sides=(as_text(step.before), as_text(step.after)), rule=step.rule.statement)
-
-
-def _lacks(step: Step, item: Derivation, made: list[Comparison]) -> bool:
-    """Whether more comparisons would have to be made before a step is called true."""
-    return concluded("", made, (step.before, step.after), item).verdict is Verdict.UNKNOWN
-
-
 def _turned(where: list[Point], item: Derivation) -> list[Point]:
     """The further points in an order that differs from chain to chain, so that the few that are used are of every kind."""
     first = sum(item.name.encode()) % max(len(where), 1)
     return [*where[first:], *where[:first]]
 
 
-def _longer_seen(point: Point, made: list[Comparison]) -> bool:
-    """Whether many tokens have been compared at a longer sequence, so that a shorter one adds nothing."""
-    return point.kind == "many tokens" and any(c.kind == LONG.name and c.effective for c in made)
+def _compare_far(where: Iterator[Point], equations: list[_Equation], numbers: Numbers, work: int) -> None:
+    """Comparisons far from 1, within a share of the work that the other ones took, the same for each equation.
 
-
-def _is_false(made: list[Comparison]) -> bool:
-    return any(c.verdict is Verdict.FALSE for c in made)
-
-
-def _compared(
-    sides: tuple[Expr, Expr], where: Iterable[Point], numbers: Numbers, step: Step | None, before: list[Comparison]
-) -> list[Comparison]:
-    """Comparisons point by point, until one of them is false; of a claim, or of a step with its remainder and relation."""
-    made: list[Comparison] = []
-    remainder, relation = (S.Zero, "=") if step is None else (step.remainder, step.relation)
-    for point in where:
-        if not _is_false(before) and not _is_false(made) and not _longer_seen(point, made):
-            made.append(compare(*sides, point, numbers, remainder, relation))
-    return made
-
-
-class _Reach:
-    """Comparisons far from 1, within a share of the work that the other ones took; what is not reached is not compared.
-
-    Args:
-        where: ``far_points``, which are drawn as they are needed.
-        work: that the other comparisons took.
-        pairs: how many steps and claims share it.
+    Point by point, until one is false; the work that it leaves is the next one's. What is not reached is not compared.
     """
-
-    def __init__(self, where: Iterator[Point], numbers: Numbers, work: int, pairs: int) -> None:
-        self._waiting, self._numbers = where, numbers
-        self._drawn: list[Point] = []
-        self._part = max(FAR_WORK, FAR_SHARE * work) / max(pairs, 1)
-        self._left = 0.0
-
-    def compared(self, sides: tuple[Expr, Expr], step: Step | None, before: list[Comparison]) -> list[Comparison]:
-        """Of one step or claim, point by point, until one is false; the work that it leaves is the next one's."""
-        self._left += self._part
-        if self._left <= 0:
-            return []
-        made: list[Comparison] = []
-        for point in self._points():
-            began = METER.done
-            made += _compared(sides, [point], self._numbers, step, before)
-            took = METER.done - began
-            self._left -= took
-            if _is_false(before) or _is_false(made) or self._left < took:  # another one takes as much
+    left = 0.0
+    for equation in equations:
+        left += max(FAR_WORK, FAR_SHARE * work) / len(equations)
+        took = 0
+        drawn, where = tee(where)
+        for point in drawn:
+            if equation.is_false or left <= took:  # another one takes as much
                 break
-        return made
-
-    def _points(self) -> Iterator[Point]:
-        """The points that are there, then new ones."""
-        yield from self._drawn
-        for point in self._waiting:
-            self._drawn.append(point)
-            yield point
+            began = METER.done
+            equation.compare(point, numbers)
+            took = METER.done - began
+            left -= took
 
 
-def _remainder(step: Step, item: Derivation, where: Iterable[Point], numbers: Numbers, made: list[Comparison]) -> str:
-    """Looks at the order of a remainder, adds what was compared, and says what keeps it from being a bound."""
-    if step.remainder == S.Zero or _is_false(made):
-        return ""
-    more, missing = remainder_tested(step, item, where, numbers)
-    made += more
-    return missing
-
-
-def _claim(
-    item: Derivation, claim: Claim, where: tuple[list[Point], list[Point], list[Point]], numbers: Numbers, reach: _Reach
-) -> StepCheck:
+def _claim(claim: Claim, equation: _Equation) -> StepCheck:
     """The result against the formula of a source. One expression is no comparison: nothing was computed."""
-    sides = (item.result, claim.formula)
-    if item.result == claim.formula and not item.steps:
+    result, formula = equation.sides
+    if result == formula and not equation.item.steps:
         return StepCheck(claim.source, Verdict.UNKNOWN, reason="the chain has no step: the claim is its first line")
-    if item.result == claim.formula:
+    if result == formula:
         return StepCheck(claim.source, Verdict.TRUE, symbolic=True)
-    first, rest, cheap = where
-    sharp = partial(_as_sharp_as_the_start, item=item, numbers=numbers)
-    made = _compared(sides, map(sharp, first), numbers, None, [])
-    beyond = 0
-    for point in rest:
-        if _is_false(made) or beyond >= MORE:
-            break
-        beyond += concluded("", made, sides, item).verdict is Verdict.TRUE
-        made.append(compare(*sides, sharp(point), numbers))
-    if all(map(is_closed, sides)):
-        made += _compared(sides, cheap, numbers, None, made)
-    made += reach.compared(sides, None, made)
-    found = replace(concluded(claim.source, made, sides, item), symbolic=_symbolic(item.result - claim.formula))
-    if found.verdict is Verdict.FALSE:
-        found = replace(found, sides=(as_text(item.result), as_text(claim.formula)))
-    if found.verdict is Verdict.FALSE and claim.quoted:
-        return replace(found, verdict=Verdict.DIFFERS)
-    return found
+    found = replace(equation.found(), symbolic=_symbolic(result - formula))
+    return replace(found, verdict=Verdict.DIFFERS) if found.verdict is Verdict.FALSE and claim.quoted else found
 
 
 def _symbolic(difference: Expr) -> bool | None:
