@@ -29,7 +29,7 @@ from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
 from symslr.library.index import ROOMS, text_version
 from symslr.parallel.processes import Lost, each_forked, processors
-from symslr.referee.work import METER, SECOND
+from symslr.referee.work import METER, SECOND, Memory
 
 WORK_PER_DERIVATION = 40 * SECOND
 """What is not done by then is unknown: the same on every machine."""
@@ -188,6 +188,7 @@ def _unchecked(item: Derivation, reason: str) -> DerivationCheck:
 def check_derivation(item: Derivation) -> DerivationCheck:
     """One derivation: its start against Monte Carlo, each step, each claim."""
     began = time.process_time()
+    Memory.forget_all()  # the same chain is told the same, whatever was asked before
     with METER.within(WORK_PER_DERIVATION):
         found = _checked(item)
     return replace(found, seconds=time.process_time() - began)

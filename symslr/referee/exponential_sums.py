@@ -20,7 +20,7 @@ from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.referee.arithmetic import Array
 from symslr.referee.interpreter import COSTLY
 from symslr.referee.kinks import token_peaks
-from symslr.referee.one_token import Factor, OutOfReach, ranges, table
+from symslr.referee.one_token import Factor, OutOfReach, Table, ranges
 from symslr.referee.polynomials import NotPolynomial
 from symslr.referee.scope import Scope
 from symslr.referee.symmetry import symmetric
@@ -71,7 +71,10 @@ def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, 
 
 
 _readings = Memory(MOST_KEPT)
-"""The latest ones: every pass asks for the same."""
+"""Every pass asks for the same."""
+
+_tables = Memory(6)
+"""Lines of a chain ask for the same integrals."""
 
 
 def _reading(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> Reading:
@@ -112,7 +115,8 @@ def _mean(self: Reading, fineness: tuple[float, float, bool]) -> _Mean:
     """The mean at a fineness of ``Table.of``."""
     totals = tuple(self.totals.values())
     span = ranges(self.reader, self.scope, self.score, self.unbounded())
-    made = table(self.reader, self.scope, self.score, totals, span, self.length, fineness)
+    key = self.score, totals, span, self.length, fineness
+    made = _tables.get(key, lambda: Table.of(self.reader, self.scope, *key))
     value = size = far = 0.0
     for powers, classes in self.classes.items():
         parts = tuple(slice(0, 1) if p == 0 else slice(1, None) for p in powers)

@@ -41,7 +41,7 @@ MOST_NODES, MOST_EXPONENTS = 6000, 6000
 PER_OPERATION = 4
 """Products of a matrix product that take as long as one operation on an array."""
 
-MOST_KEPT, MOST_INTEGRALS = 6, 2**12
+MOST_INTEGRALS = 2**12
 LOOKED_AT = 97
 """Values of S at which a sum of exponentials is held against its power."""
 
@@ -285,21 +285,3 @@ def _step(reader: Interpreter, scope: Scope, totals: Iterable[Total], span: Rang
             if np.isfinite(steepest):
                 step = min(step, STEEPEST / max(steepest, 1e-9))
     return step
-
-
-_tables = Memory(MOST_KEPT)
-"""The latest ones: lines of a chain and the lines of other chains ask for the same integrals."""
-
-
-def table(
-    reader: Interpreter,
-    scope: Scope,
-    score: Score,
-    totals: tuple[Total, ...],
-    span: Ranges,
-    length: int,
-    fineness: tuple[float, float, bool],
-) -> Table:
-    """``Table.of``, or the table made for the same numbers before."""
-    key = (score, totals, span, length, fineness)
-    return _tables.get(key, lambda: Table.of(reader, scope, score, totals, span, length, fineness))

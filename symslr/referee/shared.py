@@ -56,7 +56,7 @@ def once(self: Interpreter, node: Basic, scope: Scope, evaluated: Callable[[], A
         return evaluated()
     known, sampler = key in _kept, self.quadrature.sampler
     # other scramblings draw other points
-    found = _kept.get(key, lambda: _listened(self, evaluated), lambda _: sampler is None or not sampler.used)
+    found = _kept.get(key, lambda: _listened(self, evaluated), lambda: sampler is None or not sampler.used)
     return _again(self, found) if known else found.value
 
 

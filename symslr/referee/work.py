@@ -10,7 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from math import inf
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
+from weakref import WeakSet
 
 from symslr.referee.arithmetic import CannotReferee
 
@@ -65,30 +66,36 @@ METER = Meter()
 class Memory:
     """The latest results of one kind, each with the work that it took."""
 
+    _all: ClassVar[WeakSet[Memory]] = WeakSet()
+
     def __init__(self, most: int) -> None:
         self.most = most
-        self._known: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
+        self._known: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
+        self._all.add(self)
 
-    def __contains__(self, key: Hashable) -> bool:
+    def __contains__(self, key: object) -> bool:
         return key in self._known
 
-    def clear(self) -> None:
-        """Forget all."""
-        self._known.clear()
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._known)
 
-    def get(
-        self, key: Hashable, made: Callable[[], Found], kept: Callable[[Found], bool] = lambda found: True
-    ) -> Found:
-        """What was made for this key, or ``made()``, which is remembered where ``kept`` says so."""
+    def get(self, key: Hashable, made: Callable[[], Found], kept: Callable[[], bool] = lambda: True) -> Found:
+        """What was made for this key, or ``made()``, which is remembered where ``kept()`` says so."""
         if key in self._known:
             self._known.move_to_end(key)
             found, work = self._known[key]
             METER.add(work)
-            return found  # type: ignore[return-value]
+            return found
         before = METER.done
         new = made()
-        if kept(new):
-            while len(self._known) >= self.most:
-                self._known.popitem(last=False)
+        if kept():
             self._known[key] = new, METER.done - before
+            if len(self._known) > self.most:
+                self._known.popitem(last=False)
         return new
+
+    @classmethod
+    def forget_all(cls) -> None:
+        """Begin anew, so that what comes is a function of what is asked from now on."""
+        for memory in cls._all:
+            memory._known.clear()
