@@ -303,6 +303,8 @@ class CheckReport:
         for what in ("steps", "claims", "starts"):
             tally = ", ".join(f"{number} {verdict}" for verdict, number in dict(counts[what]).items())  # type: ignore[call-overload]
             lines.append(f"{what}: {tally or 'none'}")
+        if self.any_stopped:
+            lines.append(f"stopped: {counts['stopped']}")
         both, could_fail = counts["comparisons"], counts["effective"]
         lines.append(
             f"comparisons: {counts['tried']} tried, {both} with numbers on both sides, {could_fail} of them effective"
