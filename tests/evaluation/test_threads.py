@@ -18,6 +18,7 @@ from symslr.model.location.task import LocationTask
 from symslr.model.symbols import a
 from symslr.parallel.blas import on_one_blas_thread
 from symslr.referee.referee import referee
+from symslr.referee.work import SECOND
 
 SPIKED = SpikedSLR(noise=0)
 RISK = bayes_risk(SPIKED)
@@ -35,7 +36,7 @@ def number(kind: int, n: int) -> Any:
     if kind == 3:
         return minimise(population_risk(SPIKED, linear), [a], {"L": 3, "nu": nu}, digits=8)[0].value
     if kind == 4:
-        return str(referee(RISK, {"L": 2, "nu": nu}, 8, 0.2).value)
+        return str(referee(RISK, {"L": 2, "nu": nu}, 8, SECOND).value)
     return code_version("symslr.model.catalogue")
 
 
