@@ -170,6 +170,7 @@ class DerivationCheck:
 
     Attributes:
         seconds: of processor time.
+        stopped: why the check did not come to its end, such as that it was given no more time; then nothing is said of the chain.
         restrictions: the ranges within which it was compared, in words: it is true for them and for nothing else.
         own_rules: names of the rules that are not symslr's: what they do is compared, not known.
     """
@@ -181,6 +182,7 @@ class DerivationCheck:
     seconds: float = 0.0
     restrictions: tuple[str, ...] = ()
     own_rules: tuple[str, ...] = ()
+    stopped: str = ""
 
     @property
     def parts(self) -> tuple[StepCheck, ...]:
@@ -211,7 +213,8 @@ class DerivationCheck:
     def as_json(self) -> dict[str, object]:
         return {
             "name": self.name,
-            "verdict": str(self.verdict),
+            "verdict": None if self.stopped else str(self.verdict),
+            "stopped": self.stopped or None,
             "start": None if self.start is None else self.start.as_json(),
             "steps": [{"step": i, **step.as_json()} for i, step in enumerate(self.steps, 1)],
             "claims": [claim.as_json() for claim in self.claims],
@@ -243,6 +246,11 @@ class CheckReport:
         return Verdict.UNKNOWN if Verdict.UNKNOWN in found or not found else Verdict.TRUE
 
     @property
+    def any_stopped(self) -> bool:
+        """Whether the check of any derivation did not come to its end."""
+        return any(item.stopped for item in self.derivations)
+
+    @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Every comparison that was made."""
         return tuple(c for item in self.derivations for part in item.parts for c in part.comparisons)
@@ -256,6 +264,7 @@ class CheckReport:
             "steps": _tally(step for item in self.derivations for step in item.steps),
             "claims": _tally(claim for item in self.derivations for claim in item.claims),
             "starts": _tally(item.start for item in self.derivations if item.start is not None),
+            "stopped": sum(bool(item.stopped) for item in self.derivations),
             "tried": len(tried),
             "comparisons": len(made),
             "effective": sum(c.effective for c in made),
@@ -263,7 +272,7 @@ class CheckReport:
 
     def as_json(self) -> dict[str, object]:
         return {
-            "verdict": str(self.verdict),
+            "verdict": None if self.any_stopped and not self.any_false else str(self.verdict),
             "counts": self.counts(),
             "seconds": round(self.seconds, 1),
             "derivations": [item.as_json() for item in self.derivations],
@@ -273,6 +282,9 @@ class CheckReport:
         """A line for each derivation, more where it is not true, and the counts."""
         lines = []
         for item in self.derivations:
+            if item.stopped:
+                lines.append(f"stopped  {item.name}: {item.stopped}; no verdict, and none is kept")
+                continue
             effective = sum(len(part.effective) for part in item.parts)
             made = sum(len(part.comparisons) for part in item.parts)
             lines.append(
@@ -291,6 +303,8 @@ class CheckReport:
         for what in ("steps", "claims", "starts"):
             tally = ", ".join(f"{number} {verdict}" for verdict, number in dict(counts[what]).items())  # type: ignore[call-overload]
             lines.append(f"{what}: {tally or 'none'}")
+        if self.any_stopped:
+            lines.append(f"stopped: {counts['stopped']}")
         both, could_fail = counts["comparisons"], counts["effective"]
         lines.append(
             f"comparisons: {counts['tried']} tried, {both} with numbers on both sides, {could_fail} of them effective"

@@ -18,7 +18,7 @@ from symslr.cli.stopping import resumable
 from symslr.export.places import refuse_unwritable_file, refuse_unwritable_folder
 from symslr.extras import need
 from symslr.library.folders import builtin_folder, files_of, tree_of
-from symslr.library.index import ROOMS, Entry, Index, checked_text, read_index, with_files
+from symslr.library.index import Entry, Index, checked_text, read_index
 
 if TYPE_CHECKING:
     from symslr.algebra.derivation import Derivation
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FALSE = 1
 UNKNOWN = 3
-"""Exit statuses: something is false; nothing is, and something could not be checked."""
+"""Exit statuses: something is false; nothing is, and something could not be checked, or was not to its end."""
 
 
 AllowUnknown = typer.Option(False, "--allow-unknown", help="Exit with status 0 where something is unknown.")
@@ -192,25 +192,25 @@ def check(
         None,
         "--seconds",
         parser=options.seconds,
-        help="Processor time for each derivation, in seconds; what is not done by then is unknown. 40 by default.",
+        help="Processor time for each derivation, in seconds, after which it is stopped without a verdict; no end by default.",
     ),
     as_json: bool = options.JsonOption,
 ) -> None:
     """Check every step of every derivation: an independent evaluator compares both sides at random points.
 
-    Exit status 0 where everything is true, 1 where anything is false, 3 where nothing is false and something is unknown.
+    What is compared is the same in every run: a count of work limits it, and no clock. Exit status 0 where everything is
+    true, 1 where anything is false, 3 where nothing is false and something is unknown, or was stopped by --seconds.
     """
     from symslr.cli.progress import stages
 
     with stages() as stage:
         found = _collected(stage, lambda: _chosen("check", what or []), own=not what)
         from symslr.check import check as check_derivations
-        from symslr.check.check import SECONDS_PER_DERIVATION
 
         checking = stage("checking")
         result = check_derivations(
             found,
-            seconds=SECONDS_PER_DERIVATION if seconds is None else seconds,
+            seconds=seconds,
             progress=lambda done, name: checking(done, len(found), name),
         )
     typer.echo(json.dumps(result.as_json()) if as_json else result.as_text())
@@ -233,7 +233,7 @@ def _exit(result: CheckReport, allow_unknown: bool, agrees: bool = True) -> None
 
     if result.any_false or not agrees:
         raise typer.Exit(FALSE)
-    if result.verdict is not Verdict.TRUE and not allow_unknown:
+    if result.any_stopped or (result.verdict is not Verdict.TRUE and not allow_unknown):
         raise typer.Exit(UNKNOWN)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 FOLDER = "data"
 """Stands in a folder of figures or validations and holds one file for each of them whose numbers are kept."""
@@ -88,12 +89,7 @@ def read_record(path: Path) -> Record | None:
         return None
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        parts = {
-            name: Part(
-                _value(part["sizes"]), tuple(Point(*map(_value, point)) for point in part["points"]), part["drawn"]
-            )  # type: ignore[arg-type]
-            for name, part in found["parts"].items()
-        }
+        parts = {name: _read(part) for name, part in found["parts"].items()}
         return Record(found["name"], found["seeds"], dict(found["versions"]), parts)
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         again = "compute it anew or delete it"
@@ -141,6 +137,11 @@ def plain(value: object) -> object:
 def _written(part: Part) -> str:
     points = ",\n".join(json.dumps(_text([p.asked, p.found, round(p.seconds, 2)])) for p in part.points)
     return f'{{"sizes": {json.dumps(_text(part.sizes))}, "drawn": {json.dumps(part.drawn)}, "points": [\n{points}]}}'
+
+
+def _read(part: Mapping[str, Any]) -> Part:
+    points = tuple(Point(_value(asked), _value(found), float(seconds)) for asked, found, seconds in part["points"])
+    return Part(_value(part["sizes"]), points, bool(part["drawn"]))
 
 
 def _text(value: object) -> object:

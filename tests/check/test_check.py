@@ -55,7 +55,7 @@ def scalar(body: Expr) -> Expr:
 def checked(start: Expr, after: Expr, **options: object) -> DerivationCheck:
     remainder = options.pop("remainder", None)
     item = Derivation(start, name="toy", **options).apply(Say(lambda expr: after, remainder))
-    return check_derivation(item, seconds=120)
+    return check_derivation(item)
 
 
 GOOD: dict[str, tuple[Expr, Expr]] = {

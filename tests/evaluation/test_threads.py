@@ -17,6 +17,7 @@ from symslr.model.location.task import LocationTask
 from symslr.model.symbols import a
 from symslr.parallel.blas import on_one_blas_thread
 from symslr.referee.referee import referee
+from symslr.referee.work import SECOND
 
 SPIKED = SpikedSLR(noise=0)
 RISK = bayes_risk(SPIKED)
@@ -33,7 +34,7 @@ def number(kind: int, n: int) -> Any:
         return evaluate(RISK, {"L": 3, "nu": nu}, digits=15, backend="mpmath").as_json()["value"]
     if kind == 3:
         return minimise(population_risk(SPIKED, linear), [a], {"L": 3, "nu": nu}, digits=8)[0].value
-    return str(referee(RISK, {"L": 2, "nu": nu}, 8, 0.2).value)
+    return str(referee(RISK, {"L": 2, "nu": nu}, 8, SECOND).value)
 
 
 def test_four_threads_give_what_one_gives() -> None:
