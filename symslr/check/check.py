@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import tee
@@ -12,11 +12,11 @@ from itertools import tee
 from sympy import Expr, S, simplify
 
 from symslr.algebra.derivation import Claim, Derivation, as_text
-from symslr.cache.content import content
 from symslr.cache.results import Cache, key_of
 from symslr.check.branches import branch_points
 from symslr.check.compare import compare
 from symslr.check.conclude import concluded
+from symslr.check.known import statement
 from symslr.check.numbers import Numbers, is_closed, is_elementary
 from symslr.check.points import FLOAT_DIGITS, LONG, Point, cheap_points, far_points, long_points, points, restrictions
 from symslr.check.remainders import remainder_tested
@@ -58,6 +58,7 @@ def check(
     progress: Progress = lambda done, name: None,
     seconds: float | None = None,
     kept: Cache | None = None,
+    known: Mapping[int, DerivationCheck] | None = None,
 ) -> CheckReport:
     """Check derivations, one process each, ``jobs`` at a time. What is compared is a function of each chain alone.
 
@@ -68,17 +69,18 @@ def check(
         seconds: processor time after which the check of a derivation is stopped, without a verdict; None for no end.
         kept: where verdicts are found that an earlier check of the same chain by the same code reached, and where new
             ones are written at once. What was stopped is not kept.
+        known: checks that need not be made, by the number of the derivation, see ``symslr.check.known.spared``.
 
     Raises:
         ValueError: for ``seconds`` on a system that cannot fork.
     """
     began = time.monotonic()
     derivations = [*derivations, *_cited_elsewhere(derivations)]
-    keys = [] if kept is None else [_key(item) for item in derivations]
+    keys = [] if kept is None else [key_of("check", statement(item)) for item in derivations]
     found = [] if kept is None else [kept.get(key) for key in keys]
-    results = {i: item for i, item in enumerate(found) if isinstance(item, DerivationCheck)}
+    results = {i: item for i, item in enumerate(found) if isinstance(item, DerivationCheck)} | dict(known or {})
     if results:
-        progress(len(results), "found in the store")
+        progress(len(results), "known before")
 
     def note(index: int, result: DerivationCheck) -> None:
         results[index] = result
@@ -124,18 +126,6 @@ def _said(item: Derivation) -> object:
     """What tells chains apart: their lines and the rules that made them."""
     steps = tuple((s.before, s.after, s.remainder, s.hypotheses, type(s.rule), s.rule.name) for s in item.steps)
     return type(item), item.start, steps, replay(item) if own_rules(item) else ()
-
-
-def _key(item: Derivation) -> str:
-    """What a verdict depends on: the chain itself, not the file it stands in."""
-    steps = [
-        (s.before, s.after, s.remainder, s.relation, repr(s.hypotheses), s.rule.name, s.rule.statement)
-        for s in item.steps
-    ]
-    # a chain of an author's own rules may have the lines of an honest one
-    made = unclear(item), replay(item) if own_rules(item) else (), own_rules(item)
-    asked = content((item.name, item.start, steps, made, item.claims, item.ranges))
-    return key_of("check", asked)
 
 
 def _in_processes(
