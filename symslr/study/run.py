@@ -134,7 +134,7 @@ def run_study(
         place: the executor; one that breaks under a point is opened again, and the point that breaks it when it runs
             alone is recorded as failed.
         retry_failed: compute points again that failed.
-        seconds: processor time for each point; one that uses it up has failed.
+        seconds: processor time for each point that a process computes on its first thread; one that uses it up has failed.
         report: called after every change.
 
     Raises:

@@ -31,8 +31,8 @@ class Outcome:
 
 
 def compute_point(kind: PointKind, point: Point, seconds: float = SECONDS) -> Outcome:
-    """Compute one point within so much processor time; an exception becomes a one-line reason."""
-    from symslr.evaluation.in_time import in_time
+    """Compute one point within so much processor time (in a process of its own); an exception becomes a one-line reason."""
+    from symslr.evaluation.fewer import or_fewer
 
     clock = time.perf_counter()
     answers, reason = None, None
@@ -44,8 +44,8 @@ def compute_point(kind: PointKind, point: Point, seconds: float = SECONDS) -> Ou
 
     try:
         with processor_time(seconds):
-            # as a command: where its parameter digits is left unset, to fewer of them if the time is short
-            values = in_time(seconds, None, compute) if asked.get("digits") == "" else compute(None)
+            # as a command: where its parameter digits is left unset, to fewer of them if the usual ones are refused
+            values = or_fewer(None, compute) if asked.get("digits") == "" else compute(None)
             answers = answers_as_json(values)
     except OutOfTime:
         reason = (

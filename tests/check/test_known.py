@@ -38,7 +38,10 @@ def test_a_verdict_comes_back_with_what_its_comparisons_came_to(tmp_path: Path) 
     assert again.covered == first.covered
     assert CheckReport((again,)).counts() == found.counts()
     assert again.steps[0].comparisons == ()
-    assert "0 of 1 derivations were checked now; 1 by symslr 0.0.9, with the lines they have." in CheckReport((again,)).as_text()
+    assert (
+        "0 of 1 derivations were checked now; 1 by symslr 0.0.9, with the lines they have."
+        in CheckReport((again,)).as_text()
+    )
 
 
 def test_what_says_something_else_has_no_verdict(tmp_path: Path) -> None:
