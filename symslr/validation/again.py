@@ -8,13 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from symslr.cache.parts import Again, Progress, Shown, keeping, name_of, timed
 from symslr.cache.results import Cache
 from symslr.expression.value import Kind
 from symslr.library.records import Point, Record
 from symslr.parallel.processes import each_done
+
+Thing = TypeVar("Thing")
 
 CHEAP = 5.0
 """Seconds of processor time up to which a point may be drawn."""
@@ -62,20 +64,20 @@ def cheap(records: Iterable[Record]) -> list[tuple[Place, float]]:
     ]
 
 
-def dealt(points: Sequence[tuple[Place, float]], count: int, seed: int) -> list[Place]:
-    """About ``count`` of the points: consecutive seeds deal all of them out, in packs that cost about the same.
+def dealt(costs: Sequence[tuple[Thing, float]], count: int, seed: int) -> list[Thing]:
+    """About ``count`` of some things with their costs: consecutive seeds deal all out, in packs that cost about the same.
 
     A pack has one of every run of neighbours in the order of cost, which one the seed decides.
     """
-    packs = max(1, math.ceil(len(points) / count))
-    order = [place for place, _ in sorted(points, key=lambda item: (item[1], str(item[0])))]
+    packs = max(1, math.ceil(len(costs) / count))
+    order = [thing for thing, _ in sorted(costs, key=lambda item: (item[1], str(item[0])))]
     drawn = []
     for start in range(0, len(order), packs):
-        row = order[start : start + packs]
-        row += [None] * (packs - len(row))  # type: ignore[list-item]
+        row: list[Thing | None] = [*order[start : start + packs]]
+        row += [None] * (packs - len(row))
         Random(f"{seed // packs} {start}").shuffle(row)
         drawn.append(row[seed % packs])
-    return [place for place in drawn if place is not None]
+    return [thing for thing in drawn if thing is not None]
 
 
 class _Asked(BaseException):
