@@ -74,8 +74,8 @@ def _publish(partial: Path, out: Path) -> None:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         os.replace(partial / name, out / name)
     for name in set(before) - set(names):
-        stale = out / name
-        if stale.resolve().is_relative_to(out.resolve()):
-            stale.unlink(missing_ok=True)
+        old = out / name
+        if old.resolve().is_relative_to(out.resolve()):
+            old.unlink(missing_ok=True)
     (partial / MANIFEST).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     os.replace(partial / MANIFEST, manifest)

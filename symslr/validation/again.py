@@ -67,7 +67,7 @@ def cheap(records: Iterable[Record]) -> list[tuple[Place, float]]:
 def dealt(costs: Sequence[tuple[Thing, float]], count: int, seed: int) -> list[Thing]:
     """About ``count`` of some things with their costs: consecutive seeds deal all out, in packs that cost about the same.
 
-    A pack has one of every run of neighbours in the order of cost, which one the seed decides.
+    A pack has one of every run of neighbours in the order of cost, and a seed takes one of the packs.
     """
     packs = max(1, math.ceil(len(costs) / count))
     order = [thing for thing, _ in sorted(costs, key=lambda item: (item[1], str(item[0])))]
@@ -75,7 +75,7 @@ def dealt(costs: Sequence[tuple[Thing, float]], count: int, seed: int) -> list[T
     for start in range(0, len(order), packs):
         row: list[Thing | None] = [*order[start : start + packs]]
         row += [None] * (packs - len(row))
-        Random(f"{seed // packs} {start}").shuffle(row)
+        Random(start).shuffle(row)
         drawn.append(row[seed % packs])
     return [thing for thing in drawn if thing is not None]
 
