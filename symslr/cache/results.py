@@ -82,6 +82,11 @@ class Cache:
         if self._disk is not None:
             self._disk.close()
 
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether other processes find what is kept."""
+        return self._disk is not None
+
     def get(self, key: str) -> object:
         """The result, or MISSING; what an older library pickled and this one cannot read is missing too."""
         self._asked.add(key)

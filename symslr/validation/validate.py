@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -12,6 +13,7 @@ from symslr.cache.results import Cache, key_of, texts_version
 from symslr.check.collect import CollectError, load_module
 from symslr.extras import MissingExtra, remedy
 from symslr.library.records import Record, read_record, record_file
+from symslr.parallel.processes import each_done
 from symslr.validation.validation import NamedComparison
 
 Progress = Callable[[int, int, str], None]
@@ -81,13 +83,19 @@ def validate(
     """
     results = []
     store = kept or Cache()
+    if from_records:  # what is left of each file is quick, and several run at once
+        found = {}
+        for file, made in each_done(partial(_kept, kept=store, from_records=True), {file: file for file in files}):
+            found[file] = made
+            progress(len(found), len(files), file.stem)
+        return [found[file] for file in files]
     for done, file in enumerate(files):
         progress(done, len(files), file.stem)
 
         def part(ready: int, parts: int, done: int = done, stem: str = file.stem) -> None:
             progress(done, len(files), f"{stem} {ready}/{parts}")
 
-        results.append(_kept(file, store, part, from_records))
+        results.append(_kept(file, store, part))
     progress(len(files), len(files), "done")
     return results
 
@@ -96,7 +104,12 @@ def _title(module: ModuleType) -> str:
     return (module.__doc__ or "").strip().partition("\n")[0]
 
 
-def _kept(file: Path, kept: Cache, part: Callable[[int, int], None], from_records: bool) -> Validation:
+def _kept(
+    file: Path,
+    kept: Cache,
+    part: Callable[[int, int], None] = lambda ready, parts: None,
+    from_records: bool = False,
+) -> Validation:
     found = read_record(record_file(file, file.stem)) if from_records else None
     key = key_of("validate", texts_version(file), repr(found))
     made = kept.get(key)
