@@ -10,6 +10,7 @@ from functools import partial
 from importlib import import_module
 from multiprocessing import get_all_start_methods
 from pathlib import Path
+from typing import NoReturn
 
 from symslr.algebra.derivation import Derivation
 from symslr.cache.results import Cache
@@ -154,6 +155,10 @@ def _fragments(said: Content, folder: Path) -> None:
     _write(folder / "references.bib", "\n".join(record.bibtex() for record in said.references))
     for section in said.sections:
         _write(folder / "fragments" / f"{section.name}.tex", fragment(section))
+
+
+def _nothing(table: object) -> NoReturn:
+    raise NotImplementedError
 
 
 def _drawn(
