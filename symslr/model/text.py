@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 import sympy
@@ -55,18 +54,23 @@ def parse_expression(
     symslr.model.text_numbers.TextError: kernel 'exp(x': column 6: expected ')'
     """
     kinds = {name: _kind(meaning) for name, meaning in symbols.items()}
-    source, root = read_tree(text, kinds, bound_indices=bound_indices, what=what)
-    builder = _Builder(source, symbols)
+    source, steps = read_tree(text, kinds, bound_indices=bound_indices, what=what)
+    limits, blamed = Limits(), steps[0][0]
+    results: list[Expr] = []
     try:
         with bounded_work():
-            expression = builder.build(root)
-            if expression.is_extended_real is False:
-                raise UnfitError(f"found the result {cut(str(expression))}; expected a real expression")
+            for node, count in steps:
+                blamed = node.right if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Pow) else node
+                arguments = [results.pop() for _ in range(count)][::-1]
+                results.append(limits.check(_applied(node, arguments, source, symbols, limits)))
+            if results[0].is_extended_real is False:
+                raise UnfitError(f"found the result {cut(str(results[0]))}; expected a real expression")
     except UnfitError as error:
-        raise source.refuse(builder.column, str(error)) from None
-    except (RecursionError, MemoryError):
-        raise source.refuse(0, "found an expression too deep for SymPy; expected a shallower one") from None
-    return expression
+        raise source.refuse(blamed.col_offset, str(error)) from None
+    except Exception as error:  # hostile operands reach corners of SymPy that no list of types covers
+        shown = cut(source.segment(blamed))
+        raise source.refuse(blamed.col_offset, f"SymPy has no value for '{shown}' ({type(error).__name__})") from None
+    return results[0]
 
 
 def _kind(meaning: Expr | IndexedBase) -> NameKind:
@@ -131,55 +135,21 @@ _OPERATIONS: dict[type[ast.AST], Callable[..., Expr]] = {
 }
 
 
-@dataclass(slots=True)
-class _Builder:
-    """Builds the expression of a tree that was read, operands first; `column` is the place of what is being built."""
-
-    source: Source
-    symbols: Mapping[str, Expr | IndexedBase]
-    limits: Limits = field(default_factory=Limits)
-    column: int = 0
-
-    def build(self, node: ast.expr) -> Expr:
-        """The expression of a node.
-
-        Raises:
-            UnfitError: for one that is too large, not finite or not real.
-        """
-        blamed, operands = node, []
-        match node:
-            case ast.Call(func=ast.Name(id="sum"), args=[term, _]):
-                operands = [term]
-            case ast.Call():
-                operands = node.args
-            case ast.UnaryOp():
-                operands = [node.operand]
-            case ast.BinOp():
-                operands = [node.left, node.right]
-                blamed = node.right if isinstance(node.op, ast.Div | ast.Pow) else node
-        arguments = [self.build(operand) for operand in operands]
-        self.column = blamed.col_offset
-        try:
-            return self.limits.check(self._apply(node, *arguments))
-        except UnfitError:
-            raise
-        except Exception as error:  # hostile operands reach corners of SymPy that no list of types covers
-            shown = cut(self.source.segment(blamed))
-            raise UnfitError(f"SymPy has no value for '{shown}' ({type(error).__name__})") from None
-
-    def _apply(self, node: ast.expr, *arguments: Expr) -> Expr:
-        symbols = self.symbols
-        match node:
-            case ast.Constant():
-                return Rational(Fraction(self.source.segment(node)))
-            case ast.Name(id=name):
-                return symbols[name] if name in symbols else _CONSTANTS[name]
-            case ast.Subscript(value=ast.Name(id=family), slice=ast.Name(id=index)):
-                return symbols[family][symbols[index]]
-            case ast.Call(func=ast.Name(id="sum"), args=[_, ast.Name(id=index)]):
-                return Sum(*arguments, (symbols[index], 1, symbols["L"]))
-            case ast.Call(func=ast.Name(id=name)):
-                return FUNCTIONS[name](self.limits, *arguments)
-            case ast.UnaryOp(op=operation) | ast.BinOp(op=operation):
-                return _OPERATIONS[type(operation)](self.limits, *arguments)
-        raise AssertionError(f"{type(node).__name__} is no node of a tree that was read")
+def _applied(
+    node: ast.expr, arguments: list[Expr], source: Source, symbols: Mapping[str, Expr | IndexedBase], limits: Limits
+) -> Expr:
+    """What SymPy makes of one node and its operands."""
+    match node:
+        case ast.Constant():
+            return Rational(Fraction(source.segment(node)))
+        case ast.Name(id=name):
+            return symbols[name] if name in symbols else _CONSTANTS[name]
+        case ast.Subscript(value=ast.Name(id=family), slice=ast.Name(id=index)):
+            return symbols[family][symbols[index]]
+        case ast.Call(func=ast.Name(id="sum"), args=[_, ast.Name(id=index)]):
+            return Sum(*arguments, (symbols[index], 1, symbols["L"]))
+        case ast.Call(func=ast.Name(id=name)):
+            return FUNCTIONS[name](limits, *arguments)
+        case ast.UnaryOp(op=operation) | ast.BinOp(op=operation):
+            return _OPERATIONS[type(operation)](limits, *arguments)
+    raise AssertionError(f"{type(node).__name__} is no node of a formula that was read")

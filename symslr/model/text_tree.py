@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from symslr.model.text_numbers import Source, TextError, cut
@@ -35,6 +35,10 @@ _HINTS = {
 }
 
 
+Step = tuple[ast.expr, int]
+"""A node, and how many of the last results it joins into one."""
+
+
 class NameKind(Enum):
     """What a name of a formula may stand for."""
 
@@ -46,8 +50,8 @@ class NameKind(Enum):
 
 def read_tree(
     text: str, names: Mapping[str, NameKind], *, bound_indices: Collection[str] = (), what: str = "expression"
-) -> tuple[Source, ast.expr]:
-    """A formula of the grammar of ``parse_expression``, whose every node is known: its text, and its tree.
+) -> tuple[Source, list[Step]]:
+    """A formula of the grammar of ``parse_expression``, whose every node is known: its text, and its steps in their order.
 
     Args:
         text, bound_indices, what: as there.
@@ -67,8 +71,9 @@ def read_tree(
         raise source.refuse(column, found if rest else "expected a number, a name or '('") from None
     except (RecursionError, MemoryError):
         raise source.refuse(0, "found an expression too deep; expected a shallower one") from None
-    _Whitelist(source, names, frozenset(bound_indices)).check(root)
-    return source, root
+    whitelist = _Whitelist(source, names, frozenset(bound_indices))
+    whitelist.check(root)
+    return source, whitelist.steps
 
 
 def _check_characters(source: Source) -> None:
@@ -92,12 +97,13 @@ def _check_characters(source: Source) -> None:
 
 @dataclass(slots=True)
 class _Whitelist:
-    """Walks a tree once, operands in the order in which they stand."""
+    """Walks a tree once, operands in the order in which they stand and before what joins them."""
 
     source: Source
     names: Mapping[str, NameKind]
     bound: frozenset[str]
     count: int = 0
+    steps: list[Step] = field(default_factory=list)
 
     def check(self, node: ast.expr, depth: int = 1, summed: frozenset[str] = frozenset()) -> None:
         self.count += 1
@@ -134,6 +140,7 @@ class _Whitelist:
                 raise self._refuse(node, f"'{shown}'; expected a number, a name, a function or one of + - * / **")
         for operand in operands:
             self.check(operand, depth + 1, summed)
+        self.steps.append((node, len(operands)))
 
     def _refuse(self, node: ast.expr, found: str) -> TextError:
         return self.source.refuse(node.col_offset, f"found {found}")
