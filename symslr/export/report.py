@@ -171,10 +171,10 @@ def _drawn(
             import_module("matplotlib.pyplot")
 
         def made(number: int) -> Drawn:
-            plain = Figure(
-                figures[number].name, "", dict, dict
-            )  # what the functions of a figure hold need not travel back
-            return replace(drawn(figures[number], folder, kept), figure=plain)
+            # what the functions of a figure hold need not travel back
+            return replace(
+                drawn(figures[number], folder, kept), figure=Figure(figures[number].name, "", dict, _nothing)
+            )
 
         for number, one in each_forked(made, range(len(figures)), processors()):
             found[number] = one
