@@ -304,7 +304,7 @@ def _compare_far(where: Iterator[Point], equations: list[_Equation], numbers: Nu
         took = 0
         drawn, where = tee(where)
         for point in drawn:
-            if equation.is_false or left <= took:  # another one takes as much
+            if equation.is_false or min(left, METER.left) <= took:  # another one takes as much
                 break
             began = METER.done
             equation.compare(point, numbers)

@@ -101,7 +101,7 @@ def _means(node: Simulated, values: dict[str, Any], size: int, seed: int) -> Sam
 def _simulated(node: Simulated, point: Point, numbers: Numbers, number: int, held: dict[str, Fraction]) -> Comparison:
     """One expectation: the sample mean against the referee."""
     node = instance(node, point.functions)
-    inner = {s.name: held.get(s.name, 1) for s in node.free_symbols if s.name not in point.values}
+    inner = {s.name: held.get(s.name, 1) for s in sorted(node.free_symbols, key=str) if s.name not in point.values}
     if inner:
         point = replace(point, values={**point.values, **inner})
     unknown = Comparison(str(point), point.kind, ("simulation", ""), Verdict.UNKNOWN, lengths=point.lengths)

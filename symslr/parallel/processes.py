@@ -86,8 +86,9 @@ def each_forked(
             for ended in [receiver for receiver in running if receiver in ready]:
                 number, process = running.pop(ended)
                 try:
-                    found = ended.recv()
-                except EOFError:
+                    with ended:
+                        found = ended.recv()
+                except (EOFError, OSError):  # OSError where it ended while it told
                     process.join()
                     found = Lost.STOPPED if process.exitcode == -signal.SIGPROF else Lost.DIED
                 process.join()

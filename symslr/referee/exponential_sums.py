@@ -117,12 +117,15 @@ def _mean(self: Reading, fineness: tuple[float, float, bool]) -> _Mean:
     span = ranges(self.reader, self.scope, self.score, self.unbounded())
     key = self.score, totals, span, self.length, fineness
     made = _tables.get(key, lambda: Table.of(self.reader, self.scope, *key))
+    asked: dict[Factor, np.ndarray] = {}
     value = size = far = 0.0
     for powers, classes in self.classes.items():
         parts = tuple(slice(0, 1) if p == 0 else slice(1, None) for p in powers)
 
         def integral(factor: Factor, parts: tuple[slice, ...] = parts) -> np.ndarray:
-            return made.integral(self.reader, self.scope, factor)[parts]
+            if factor not in asked:
+                asked[factor] = made.integral(self.reader, self.scope, factor)
+            return asked[factor][parts]
 
         sums: Any = 0.0
         absolute: Any = 0.0

@@ -38,7 +38,7 @@ SMALL, LARGE = 39.0, 42.0
 """-log of what is left out of the integral over u at its two ends."""
 
 MOST_NODES, MOST_EXPONENTS = 6000, 6000
-PER_OPERATION = 4
+PER_OPERATION = 40
 """Products of a matrix product that take as long as one operation on an array."""
 
 MOST_INTEGRALS = 2**12

@@ -21,7 +21,7 @@ from symslr.referee.interpreter import Interpreter
 from symslr.referee.plans import Quadrature
 from symslr.referee.referee import measured, referee
 from symslr.referee.scope import Frame, Scope
-from symslr.referee.work import Memory
+from symslr.referee.work import METER, Memory
 
 u, w = Symbol("u", real=True), Symbol("w", real=True)
 GROWING = ScalarExpectation(exp(u * x), x, STANDARD_NORMAL)
@@ -73,10 +73,14 @@ def test_more_digits_are_summed_anew() -> None:
     ],
 )  # fmt: skip
 def test_asked_again_it_says_the_same(expr: Expr, values: dict[str, object], digits: int) -> None:
-    """Value, error, how it was made, and the scale beside which a mean of 0 is seen."""
-    (first, scale), (again, same) = (measured(expr, values, digits) for _ in range(2))
-    assert first.digits >= 11
-    assert (again.value, again.error, again.method, same) == (first.value, first.error, first.method, scale)
+    """Value, error, how it was made, the scale beside which a mean of 0 is seen, and the work that it is charged."""
+    told = []
+    for _ in range(2):
+        before = METER.done
+        found, scale = measured(expr, values, digits)
+        told.append((found.value, found.error, found.method, scale, METER.done - before))
+    assert found.digits >= 11
+    assert told[0] == told[1]
 
 
 def test_the_passes_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
