@@ -28,6 +28,7 @@ from sympy import (
 from sympy import exp as exp_
 from sympy.logic.boolalg import Boolean
 
+from symslr.expression.at import At
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import FOLDED, Minimum
 from symslr.expression.joint import JointMinimum
@@ -53,12 +54,13 @@ class Fraction:
 def masked(expr: Expr) -> tuple[Expr, dict[Expr, Expr]]:
     """``expr`` with its outermost large nodes as symbols, and the way back.
 
-    SymPy sorts terms and factors by their numerical values where these are constant, and would integrate for that.
+    SymPy sorts terms and factors by their numerical values where these are constant, and would integrate for that; slopes are
+    masked whole, as that of a symbol would be 0.
     """
     walk = preorder_traversal(expr)
     found: dict[Expr, Expr] = {}
     for node in walk:
-        if isinstance(node, LARGE):
+        if isinstance(node, (At, Derivative, *LARGE)):
             # A tilde sorts after every letter.
             found.setdefault(node, Symbol(f"~{len(found):03d}"))
             walk.skip()

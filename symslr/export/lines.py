@@ -51,7 +51,7 @@ def printed(item: Derivation, kept: Cache | None = None) -> Printed:
     if kept is None:
         return _printed(item)
     steps = [(step.after, step.remainder, step.relation) for step in item.steps]
-    formulas = item.symbol, item.start, steps, [claim.formula for claim in item.claims], _rests_on(item)
+    formulas = item.symbol, item.start, steps, [claim.formula for claim in item.claims], rests_on(item)
     key = key_of("printed", written(formulas), text_version())
     return kept.computed(key, f"formulas of {item.name}", lambda: _printed(item))
 
@@ -73,13 +73,13 @@ def _printed(item: Derivation) -> Printed:
     claims = tuple(lines(claim.formula, relation) for claim in item.claims)
     definitions = {
         q: tuple(latex_lines(q.definition(), LINE_WIDTH, lead=f"{printer.doprint(q)} :=", printer=printer))
-        for q in _rests_on(item)
+        for q in rests_on(item)
     }
     said = tuple((q.postulate, lines) for q, lines in definitions.items())
     return Printed(here, start, steps, result, equation, claims, said)
 
 
-def _rests_on(item: Derivation) -> tuple[Quantity, ...]:
+def rests_on(item: Derivation) -> tuple[Quantity, ...]:
     """The definitions and postulates behind a result, its own last."""
     chains = [*citations(item), item]
     return tuple({quantity.func: quantity for chain in chains for quantity in chain.quantities}.values())

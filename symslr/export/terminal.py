@@ -1,28 +1,42 @@
-"""Chains and formulas as a terminal shows them: in ASCII, each weight with a letter of its own, and what the letters mean."""
+"""Chains and formulas as a terminal shows them: in ASCII, weights and laws with letters of their own, and what the letters mean."""
 
 from __future__ import annotations
 
 from sympy import Expr, S
 
 from symslr.algebra.derivation import AsciiPrinter, Derivation
+from symslr.export.laws import family
 from symslr.export.printing import HousePrinter
 from symslr.export.typed import text_to_terminal
-from symslr.expression.expectation import SequenceExpectation
-from symslr.expression.folded import Activation, Posterior
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
+from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import l
 
 
-class _Typed(AsciiPrinter):
-    """Functions as one types them; means as the LaTeX has them: E_g under the first weight that is met, E_g' under the next."""
+class TerminalPrinter(AsciiPrinter):
+    """Functions as one types them; means as the LaTeX has them: E_g under the first weight that is met, E_g' under the next,
+    E_{x ~ N(0, 1)} over one variable.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.house = HousePrinter()
 
     def _print(self, expr: object, **kwargs: object) -> str:
+        if isinstance(expr, ScalarExpectation):
+            return f"E_{{{self._print(expr.variable)} ~ {self.law_name(expr.law)}}}[{self._print(expr.body)}]"
         if isinstance(expr, SequenceExpectation) and expr.law.weight != S.One:
             return f"E_{self.house.weight_name(expr.law)}[{self._print(expr.body)}]"
         return str(super()._print(expr, **kwargs))
+
+    def law_name(self, law: ScalarLaw) -> str:
+        """N(mean, variance), Laplace(mean, scale), or p_i for a law that has no name."""
+        found = family(law)
+        if found is None:
+            return text_to_terminal(f"${self.house.law_name(law)}$")
+        name, parameters = found
+        return f"{text_to_terminal(f'${name}$')}({', '.join(map(self._print, parameters))})"
 
     def _print_Max(self, expr: Expr) -> str:
         written = sorted(expr.args, key=lambda arg: (arg.is_number, str(arg)))
@@ -30,20 +44,30 @@ class _Typed(AsciiPrinter):
 
     _print_Min = _print_Abs = _print_Max
 
+    def _print_Symbol(self, expr: Expr) -> str:
+        return text_to_terminal(f"${expr}$")
+
+    def _print_ConditionalMean(self, expr: ConditionalMean) -> str:
+        return f"E[{self._print(expr.label)} | X]"
+
+    def _print_Minimum(self, expr: Minimum) -> str:
+        return f"min_{{{self._print(expr.variable)}}}({self._print(expr.body)})"
+
     def said(self) -> list[str]:
-        """What the weights are, where several were met."""
+        """What the weights are, where several were met, and the densities of the laws without a name."""
         met = [f"{letter} = {self.doprint(weight)}" for (weight, _), letter in self.house.weights.items()]
-        return [f"  with {text}" for text in met] if len(met) > 1 else []
+        laws = [f"{self.law_name(law)}(x) = {self.doprint(law.density)}" for law in self.house.laws]
+        return [f"  with {text}" for text in (*(met if len(met) > 1 else []), *laws)]
 
 
 def formula_to_terminal(expr: Expr) -> str:
     """A formula as ``as_text``, with functions as one types them."""
-    return _Typed().doprint(expr)
+    return TerminalPrinter().doprint(expr)
 
 
 def chain_to_terminal(item: Derivation) -> str:
     """A derivation line by line, as ``str`` of it; where several weights meet, it says which mean is under which."""
-    printer = _Typed()
+    printer = TerminalPrinter()
     heading = ": ".join(part for part in (item.name, text_to_terminal(item.title)) if part)
     lines = [heading] if heading else []
     lines += [f"    {printer.doprint(item.start)}"]

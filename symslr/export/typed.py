@@ -26,7 +26,7 @@ def text_to_terminal(text: str) -> str:
 def _typed(tex: str) -> str:
     said = re.sub(r"\\(?:left|right|,|;)(?![A-Za-z])", "", tex)
     said = re.sub(r"\\(?:mathrm|mathcal|mathbb|mathsf|operatorname)(?![A-Za-z])", "", said)
-    said = said.replace(r"^\star", "*")
+    said = re.sub(r"\\(hat|tilde|bar)\{([^{}]*)\}", r"\2\1", said.replace(r"^\star", "*"))
     said = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", said)
     said = re.sub(r"\\sqrt\{([^{}]*)\}", r"sqrt(\1)", said)
     for command, sign in TYPED.items():

@@ -32,12 +32,9 @@ class ConfigurationMean(Expectation):
     def bound(self) -> frozenset[Basic]:
         return self.prior.bound
 
-    def _sympystr(self, printer: StrPrinter) -> str:
-        return f"E_h[{printer._print(self.body)}]"
-
-    def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
-        power = "" if exp is None else f"^{{{exp}}}"
-        return rf"\mathbb{{E}}_{{h}}\left[{printer._print(self.body)}\right]{power}"
+    @property
+    def subscript(self) -> str:
+        return "h"
 
 
 @final
@@ -60,13 +57,6 @@ class ConfigurationExpectation(Expectation):
     def subscript(self) -> str:
         """0 for the unweighted law, w for a reweighted one."""
         return "0" if self.law.weight == S.One else "w"
-
-    def _sympystr(self, printer: StrPrinter) -> str:
-        return f"E_{self.subscript}[{printer._print(self.body)}]"
-
-    def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
-        power = "" if exp is None else f"^{{{exp}}}"
-        return rf"\mathbb{{E}}_{{{self.subscript}}}\left[{printer._print(self.body)}\right]{power}"
 
 
 @final
@@ -276,7 +266,8 @@ class ElementarySymmetric(Expr):
 
     def _sympystr(self, printer: StrPrinter) -> str:
         left_out = "".join(f", {place} left out" for place in self.without)
-        return f"e_{self.order}({printer._print(self.term)}{left_out})"
+        order = str(self.order) if self.order.is_Atom else f"{{{self.order}}}"
+        return f"e_{order}({printer._print(self.term)}{left_out})"
 
     def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
         power = "" if exp is None else f"^{{{exp}}}"

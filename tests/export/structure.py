@@ -1,8 +1,8 @@
 """Printed formulas as nested terms, in which it does not show how they were broken over lines or set.
 
 A term is a sign, what stands above the bar and what stands below it, each in the order of print. Sizes of brackets, spaces and
-signs of multiplication are left out; ``\\frac{a}{b} c``, ``a c / (b)`` and ``\\frac{1}{b} a c`` are one term, and so are a
-power of e and ``\\exp``. Everything else counts, token for token.
+signs of multiplication are left out; ``\\frac{a}{b} c``, ``a c / (b)`` and ``\\frac{1}{b} a c`` are one term, a power of e is
+``\\exp``, a root is a power. Everything else counts, token for token.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from symslr.export.breaking import Line
 
 TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\d+|\S")
 SKIPPED = re.compile(r"\\(?:[Bb]igg?[lr]?|left|right|displaystyle|times|cdot|q?quad)(?![A-Za-z])|\\[,;:!]")
-CLOSES = {"(": ")", "[": "]", "{": "}", r"\{": r"\}", r"\langle": r"\rangle"}
+CLOSES = {"(": ")", "[": "]", "{": "}", r"\{": r"\}", r"\langle": r"\rangle", "|": "|"}
+FUNCTIONS = (r"\exp", r"\log", r"\Phi", r"\Gamma")
 PLACE = re.compile(r"\((\d+)\):\\quad")
 
 
@@ -38,6 +39,7 @@ class Reader:
 
     def take(self) -> str:
         self.at += 1
+        assert self.at <= len(self.tokens), f"cut short: {self.tokens}"
         return self.tokens[self.at - 1]
 
     @property
@@ -83,19 +85,25 @@ class Reader:
         """One factor, with its scripts, as what stands above and below a bar."""
         if token == r"\frac":
             above, below = opened(self.braced()), opened(self.braced())
+            if r"\partial" in above[0] or r"\mathrm" in above[0]:  # the sign of a derivative
+                return [("d", tuple(above[0]), tuple(below[0]))], []
             return above[0] + below[1], above[1] + below[0]
         if token == "e" and self.next == "^":
             self.take()
-            held = opened(self.braced())
-            return [r"\exp", *held[0]], held[1]
+            return [r"\exp", ("(", self.braced())], []
+        if token in FUNCTIONS and self.next in ("(", "{"):
+            braces = self.next == "{" and self.take()
+            held = (self.take(), self.group("("))
+            assert not braces or self.take() == "}"
+            return [token, held], []
         if token in CLOSES:
             held = (token, self.group(token))
             if token != "(" or self.next in ("^", "_"):
                 return [held, *self.scripts()], []
             return opened(held[1])
         if token == r"\sqrt":
-            index = [("index", self.group(self.take()))] if self.next == "[" else []
-            return [token, *index, ("root", self.braced())], []
+            index = self.group(self.take()) if self.next == "[" else (("+", ("2",), ()),)
+            return [("(", self.braced()), ("^", (("+", (), index[0][1]),))], []
         return [token, *self.scripts()], []
 
     def scripts(self) -> list:
