@@ -29,6 +29,8 @@ def derivation(section: Section) -> str:
     parts = [f'<p class="status">{verdict(section.verdict)}{_command(section)}</p>']
     parts += [folding(section.equation)]
     parts += [f'<p class="hypotheses">For {text(", ".join(section.hypotheses))}.</p>'] if section.hypotheses else []
+    compared = escape(", ".join(section.compared))
+    parts += [f'<p class="meta">Compared for {compared}.</p>'] if compared else []
     parts += [f'<p class="meta">Rules of the author, not of symslr: {escape(own)}.</p>'] if own else []
     parts += [_chain(section)]
     link = f'<a class="here" href="#{section.name}" aria-label="Link to this result">#</a>'

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 from sympy import Expr, S
 
 from symslr.algebra.derivation import AsciiPrinter, Derivation
+from symslr.check.points import restrictions
 from symslr.export.laws import family
+from symslr.export.lines import rests_on
 from symslr.export.printing import HousePrinter
 from symslr.export.typed import text_to_terminal
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
 from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import l
+
+COLUMNS = 80
+"""Of running text; formulas are not broken."""
 
 
 class TerminalPrinter(AsciiPrinter):
@@ -66,13 +73,26 @@ def formula_to_terminal(expr: Expr) -> str:
 
 
 def chain_to_terminal(item: Derivation) -> str:
-    """A derivation line by line, as ``str`` of it; where several weights meet, it says which mean is under which."""
+    """A derivation line by line: what a reader should know first, the steps with their rules, what is assumed of symbols and
+    weights, the postulates it rests on, where it was compared; where several weights meet, which mean is under which.
+    """
     printer = TerminalPrinter()
     heading = ": ".join(part for part in (item.name, text_to_terminal(item.title)) if part)
     lines = [heading] if heading else []
+    lines += wrap(text_to_terminal(item.introduction), COLUMNS, initial_indent="  ", subsequent_indent="  ")
     lines += [f"    {printer.doprint(item.start)}"]
     lines += [f"  {step.relation} {printer.doprint(step.after)}    [{step.rule.name}]" for step in item.steps]
+    lines += [f"  for {text_to_terminal(', '.join(item.assumptions))}"] if item.assumptions else []
     lines += [f"  for {text_to_terminal(hypothesis.text)}" for hypothesis in item.hypotheses]
+    postulates = dict.fromkeys(
+        text_to_terminal(quantity.postulate) for quantity in rests_on(item) if quantity.postulate
+    )
+    lines += [
+        line
+        for each in postulates
+        for line in wrap(each, COLUMNS, initial_indent="  postulate: ", subsequent_indent="  ")
+    ]
+    lines += [f"  compared for {', '.join(compared)}"] if (compared := restrictions(item)) else []
     lines += [f"  {claim.label}: {printer.doprint(claim.formula)}    [{claim.source}]" for claim in item.claims]
     return "\n".join([*lines, *printer.said()])
 

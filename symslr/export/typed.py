@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from symslr.export.text import pieces
+from symslr.export.text import COMMANDS, pieces
 
 TYPED = {
     **{
@@ -20,7 +20,7 @@ RELATION = re.compile(r"\s*(>=|<=|!=|->)\s*")
 
 def text_to_terminal(text: str) -> str:
     """``text`` as one types it, in the letters of ASCII where it was: a root is sqrt(...), a fraction has a slash."""
-    return "".join(_typed(part) if is_math else part for is_math, part in pieces(text))
+    return "".join(_typed(part) if is_math else COMMANDS.sub(r"\2", part) for is_math, part in pieces(text))
 
 
 def _typed(tex: str) -> str:
