@@ -92,7 +92,7 @@ class Claim:
 
 
 LABELS = {
-    "published": "the formula was read in the source",
+    "published": "the formula is the source's, as textbooks have it",
     "reconstructed": "the source names the statement and does not show its formula to us",
     "own": "ours",
     "quoted": "a summary's",
@@ -255,7 +255,7 @@ class Derivation:
         lines = [heading] if heading else []
         lines += [f"    {as_text(self.start)}"]
         lines += [f"  {step.relation} {as_text(step.after)}    [{step.rule.name}]" for step in self.steps]
-        lines += [f"  for {text}" for text in (*self.assumptions, *map(str, self.hypotheses))]
+        lines += [f"  for {hypothesis.text}" for hypothesis in self.hypotheses]
         lines += [f"  {claim.label}: {as_text(claim.formula)}    [{claim.source}]" for claim in self.claims]
         return "\n".join(lines)
 

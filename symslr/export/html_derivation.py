@@ -61,8 +61,9 @@ def _chain(section: Section) -> str:
 
 def _beside(claim: ClaimEntry) -> str:
     """What a formula says that the result was held against, in a line that folds and holds no links."""
-    whose = "a formula of our own" if claim.label == "own" else source(claim.source, linked=False)
-    return f"{escape(claim.verdict.word)} against {whose}"
+    place = source(claim.source, linked=False)
+    whose = {"own": "a formula of our own", "reconstructed": f"our reconstruction of {place}"}.get(claim.label, place)
+    return f"{escape(claim.verdict.word)} beside {whose}"
 
 
 def _way(way: Way) -> str:

@@ -119,8 +119,9 @@ class HousePrinter(LatexPrinter):
         # SymPy asks the node's own _latex first; the house's way of printing a node comes before it.
         if isinstance(expr, Expr) and not kwargs and (frame := self.frame(expr)) is not None:
             return self._framed(frame)
-        named = type(expr).__name__ in NAMES
-        own = self._print_Function if named else getattr(self, f"_house_{type(expr).__name__}", None)
+        if isinstance(expr, Function) and type(expr).__name__ in NAMES:
+            return self._function(expr, str(kwargs.get("exp", "")))
+        own = getattr(self, f"_house_{type(expr).__name__}", None)
         return own(expr, **kwargs) if own is not None else super()._print(expr, **kwargs)
 
     # Formulas at a place

@@ -40,8 +40,8 @@ def test_page_and_table_of_checks_say_the_verdicts(
     monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
     files = write_report([toy], tmp_path, validations=VALIDATIONS)
     markup = files.html.read_text()
-    assert markup.count("✓ agrees") == 2
-    assert markup.count("✗ differs") == 1
+    assert markup.count("✓ within") == 2
+    assert markup.count("✗ not within") == 1
     assert "Toy risks &amp; 5 % more: x_1 &gt;= 0.7</h3>" in markup
     assert "toy_risk</code>: 2 of 3 agree" in markup
     assert "toy_training</code>: skipped, needs torch" in markup
