@@ -125,10 +125,7 @@ def _here(item: Derivation, printer: HousePrinter) -> Iterator[str]:
         if law.weight != 1 and (name := printer.weight_name(law)) not in said:
             said[name] = _weight(law, name, printer)
     yield from filter(None, said.values())
-    for kernel, normalised, offset, scale in dict.fromkeys(
-        node.args[1:5] for node in _ordered(expressions, Activation)
-    ):
-        yield _activation(kernel, bool(normalised), offset, scale, printer)
+    yield from dict.fromkeys(_activation(node, printer) for node in _ordered(expressions, Activation))
     for scalar_law, name in printer.laws.items():
         yield f"${name}(x) = {printer.doprint(scalar_law.density)}$ is a density on {_support(scalar_law, printer)}."
 
@@ -150,19 +147,23 @@ def _weight(law: SequenceLaw, name: str, printer: HousePrinter) -> str:
     return rf"$\mathbb{{E}}_{{{name}}}$ has the weight $\displaystyle {formula}${tokens}."
 
 
-def _activation(kernel: Expr, normalised: bool, offset: Expr, scale: Expr, printer: HousePrinter) -> str:
+def _activation(node: Activation, printer: HousePrinter) -> str:
+    _, kernel, normalised, offset, scale, _ = node.args
+    if node.is_softmax:
+        return rf"The attention is $\sigma_l = {printer.doprint(node.at(l))}$."
+    sigma = printer.attention_name(node)
     argument = printer.doprint(scale * chi[l])
     above = rf"\kappa({argument})"
-    if normalised:
+    if normalised == 1:
         total = rf"\sum_{{m}} \kappa({printer.doprint(scale * chi[index_m])})"
         below = total if offset == 0 else rf"{printer.doprint(offset)} + {total}"
         formula = (
-            rf"\sigma_l = {above} \big/\allowbreak \bigl({below}\bigr)"
+            rf"{sigma}_l = {above} \big/\allowbreak \bigl({below}\bigr)"
             if offset != 0
-            else rf"\sigma_l = {above} \big/\allowbreak {below}"
+            else rf"{sigma}_l = {above} \big/\allowbreak {below}"
         )
     else:
-        formula = rf"\sigma_l = {above}"
+        formula = rf"{sigma}_l = {above}"
     if isinstance(kernel, (AppliedUndef, OpenKernel)):
         return rf"The attention is ${formula}$ with any kernel ${printer.function_name(kernel)}$."
     return rf"The attention is ${formula}$ with $\kappa(x) = {printer.doprint(kernel)}$."

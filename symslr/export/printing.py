@@ -41,7 +41,7 @@ from symslr.export.text import name_to_tex
 from symslr.expression.at import At
 from symslr.expression.configuration import PosteriorMean
 from symslr.expression.expectation import Expectation, ScalarExpectation, SequenceExpectation
-from symslr.expression.folded import ConditionalMean, Minimum
+from symslr.expression.folded import Activation, ConditionalMean, Minimum
 from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.signs import Indicator, Relu
@@ -90,7 +90,7 @@ class Frame:
 
 class HousePrinter(LatexPrinter):
     """One printer per derivation: ``laws`` collects the token laws that have no name of their own, as p_1, p_2, ..., and
-    ``weights`` the weights of sequences with their tokens' law, as g, g', ...
+    ``weights`` the weights of sequences with their tokens' law, as g, g', ..., ``attentions`` those that are not softmax.
 
     Differences from SymPy: plain terms come before expectations and integrals; large factors stand after the fraction;
     1/sqrt(2 pi) is one root; a superscript of e has slashed fractions and a long one becomes exp(...); the law of a
@@ -101,6 +101,7 @@ class HousePrinter(LatexPrinter):
         super().__init__()
         self.laws: dict[ScalarLaw, str] = {}
         self.weights: dict[tuple[Expr, ScalarLaw], str] = {}
+        self.attentions: dict[tuple[Basic, ...], str] = {}
         self._slashed = False
         self._named = False
         self._places: dict[tuple[Basic, ...], str] = {}
@@ -360,6 +361,16 @@ class HousePrinter(LatexPrinter):
         else:
             below = expr.below(self)
         return r"\mathbb{E}" + (f"_{{{below}}}" if below else "")
+
+    def attention_name(self, expr: Activation | ScoredActivation) -> str:
+        """sigma, sigma', ...: a letter for every attention that is met, those with one kernel, normaliser and scale alike."""
+        return self.attentions.setdefault(expr.args[1:5], r"\sigma" + "'" * len(self.attentions))
+
+    def _house_Activation(self, expr: Activation) -> str:
+        index = self.superscript(expr.index)
+        if expr.is_softmax:
+            return rf"\operatorname{{softmax}}({self._print(expr.scores)})_{{{index}}}"
+        return rf"{self.attention_name(expr)}_{{{index}}}"
 
     def _house_ConditionalMean(self, expr: ConditionalMean) -> str:
         given_tokens = rf"{self._print(expr.label)} \mid X"

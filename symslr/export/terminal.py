@@ -29,10 +29,15 @@ class TerminalPrinter(AsciiPrinter):
     def __init__(self) -> None:
         super().__init__()
         self.house = HousePrinter()
+        self.met: dict[str, Activation] = {}
 
     def _print(self, expr: object, **kwargs: object) -> str:
         if isinstance(expr, ScalarExpectation):
             return f"E_{{{self._print(expr.variable)} ~ {self.law_name(expr.law)}}}[{self._print(expr.body)}]"
+        if isinstance(expr, Activation):
+            name = r"\softmax" if expr.is_softmax else self.house.attention_name(expr)
+            self.met |= {} if expr.is_softmax else {name: expr}
+            return f"{name[1:]}{f'({self._print(expr.scores)})' * expr.is_softmax}[{self._print(expr.index)}]"
         if isinstance(expr, SequenceExpectation) and expr.law.weight != S.One:
             return f"E_{self.house.weight_name(expr.law)}[{self._print(expr.body)}]"
         return str(super()._print(expr, **kwargs))
@@ -61,10 +66,11 @@ class TerminalPrinter(AsciiPrinter):
         return f"min_{{{self._print(expr.variable)}}}({self._print(expr.body)})"
 
     def said(self) -> list[str]:
-        """What the weights are, where several were met, and the densities of the laws without a name."""
+        """What the weights are, where several were met, the densities of the laws without a name, and attentions."""
         met = [f"{letter} = {self.doprint(weight)}" for (weight, _), letter in self.house.weights.items()]
         laws = [f"{self.law_name(law)}(x) = {self.doprint(law.density)}" for law in self.house.laws]
-        return [f"  with {text}" for text in (*(met if len(met) > 1 else []), *laws)]
+        shares = [f"{name[1:]}[l] = {self.doprint(node.at(l).doit())}" for name, node in self.met.items()]
+        return [f"  with {text}" for text in (*(met if len(met) > 1 else []), *laws, *shares)]
 
 
 def formula_to_terminal(expr: Expr) -> str:
@@ -103,4 +109,5 @@ def letters(expr: Expr) -> dict[str, Expr]:
     house = HousePrinter()
     means = sorted(expr.atoms(SequenceExpectation), key=str)
     weights = {house.weight_name(mean.law): mean.law.weight for mean in means if mean.law.weight != S.One}
-    return {**{str(node): node.doit() for node in sorted(folded, key=str)}, **weights}
+    say = TerminalPrinter().doprint
+    return {**{say(node): node.doit() for node in sorted(folded, key=str)}, **weights}
