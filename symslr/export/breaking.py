@@ -8,6 +8,7 @@ cannot span lines.
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -47,13 +48,16 @@ class Line:
     tex: str
 
 
-def latex_lines(expr: Expr, width: float, *, lead: str = "", printer: HousePrinter | None = None) -> list[Line]:
-    """``lead`` followed by ``expr``, on lines at most ``width`` em wide where the formula allows it.
+def latex_lines(
+    expr: Expr, width: float, *, lead: str = "", tail: str = "", printer: HousePrinter | None = None
+) -> list[Line]:
+    """``lead``, ``expr`` and ``tail``, on lines at most ``width`` em wide where the formula allows it.
 
     Args:
         expr: what is printed.
         width: room in em, as ``measure.width`` measures.
         lead: LaTeX before the expression, such as ``"="``, on the first line.
+        tail: LaTeX behind it, such as ``"+ O(x)"``, on the last one or a line of its own.
         printer: the printer of the derivation that the formula belongs to.
     """
     printer = printer or HousePrinter()
@@ -62,12 +66,14 @@ def latex_lines(expr: Expr, width: float, *, lead: str = "", printer: HousePrint
         page.listed(lead)
     else:
         page.put(lead)
-    if not expr.has(At) or page.fits(printer.doprint(expr)):
+    named = expr.has(At) and not page.fits(printer.doprint(expr))
+    with printer.places_named() if named else nullcontext():
         page.write(expr, "")
-        return page.lines
-    with printer.places_named():
-        page.write(expr, "")
-    page.where(expr)
+    if tail and not page.fits(tail):
+        page.new_line(1)
+    page.put(tail)
+    if named:
+        page.where(expr)
     return page.lines
 
 

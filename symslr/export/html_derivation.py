@@ -63,7 +63,8 @@ def _beside(claim: ClaimEntry) -> str:
     """What a formula says that the result was held against, in a line that folds and holds no links."""
     place = source(claim.source, linked=False)
     whose = {"own": "a formula of our own", "reconstructed": f"our reconstruction of {place}"}.get(claim.label, place)
-    return f"{escape(claim.verdict.word)} beside {whose}"
+    to = {Word.EQUAL: "to", Word.CONFIRMED: "by", Word.DIFFERS: "from"}.get(claim.verdict.word, "against")
+    return f"{escape(claim.verdict.word)} {to} {whose}"
 
 
 def _way(way: Way) -> str:

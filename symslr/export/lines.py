@@ -13,9 +13,10 @@ from symslr.algebra.derivation import Derivation, Step
 from symslr.cache.content import content as written
 from symslr.cache.results import Cache, key_of
 from symslr.check.replay import citations
+from symslr.export.arrange import order
 from symslr.export.breaking import Line, latex_lines
 from symslr.export.measure import width
-from symslr.export.printing import HousePrinter
+from symslr.export.printing import HousePrinter, brackets
 from symslr.expression.folded import Activation
 from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
@@ -59,18 +60,20 @@ def printed(item: Derivation, kept: Cache | None = None) -> Printed:
 def _printed(item: Derivation) -> Printed:
     printer = HousePrinter()
 
-    def lines(expr: Expr, relation: str, symbol: str = item.symbol) -> tuple[Line, ...]:
+    def lines(expr: Expr, relation: str, symbol: str = item.symbol, tail: str = "") -> tuple[Line, ...]:
         lead = f"{symbol} {relation}" if symbol else ""
-        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, printer=printer))
+        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, tail=tail, printer=printer))
 
-    relation = RELATIONS[item.relation]
+    relation, tail = RELATIONS[item.relation], ""
+    if item.relation == "~":
+        relation, tail = "=", rf"{{}} + O{brackets(printer.doprint(order(item.remainder)))}"
     told = _bare(printer.doprint(item.start)) == _bare(item.symbol)
     # In the order of reading: the printer names token laws as it meets them.
     here, start = tuple(_here(item, printer)), lines(item.start, "=", "" if told else item.symbol)
     steps = tuple(_step_lines(step, printer) for step in item.steps)
-    result = lines(item.result, relation)
-    equation = result if item.symbol and item.steps else _equation(item, relation, printer)
-    claims = tuple(lines(claim.formula, relation) for claim in item.claims)
+    result = lines(item.result, relation, tail=tail)
+    equation = result if item.symbol and item.steps else _equation(item, relation, tail, printer)
+    claims = tuple(lines(claim.formula, RELATIONS[item.relation]) for claim in item.claims)
     definitions = {
         q: tuple(latex_lines(q.definition(), LINE_WIDTH, lead=f"{printer.doprint(q)} :=", printer=printer))
         for q in rests_on(item)
@@ -85,18 +88,18 @@ def rests_on(item: Derivation) -> tuple[Quantity, ...]:
     return tuple({quantity.func: quantity for chain in chains for quantity in chain.quantities}.values())
 
 
-def _equation(item: Derivation, relation: str, printer: HousePrinter) -> tuple[Line, ...]:
+def _equation(item: Derivation, relation: str, tail: str, printer: HousePrinter) -> tuple[Line, ...]:
     """What a derivation without a symbol proves: start and result; one without steps states its start."""
 
-    def lines(expr: Expr, lead: str) -> tuple[Line, ...]:
-        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, printer=printer))
+    def lines(expr: Expr, lead: str, tail: str = "") -> tuple[Line, ...]:
+        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, tail=tail, printer=printer))
 
     if not item.steps:
         return lines(item.start, f"{item.symbol} =" if item.symbol else "")
     left = printer.doprint(item.start)
     if width(left) <= LINE_WIDTH / 2:
-        return lines(item.result, f"{left} {relation}")
-    return (*lines(item.start, ""), *lines(item.result, relation))
+        return lines(item.result, f"{left} {relation}", tail)
+    return (*lines(item.start, ""), *lines(item.result, relation, tail))
 
 
 def _step_lines(step: Step, printer: HousePrinter) -> tuple[tuple[Line, ...], tuple[Line, ...]]:

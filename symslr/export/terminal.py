@@ -8,6 +8,7 @@ from sympy import Expr, S
 
 from symslr.algebra.derivation import AsciiPrinter, Derivation
 from symslr.check.points import restrictions
+from symslr.export.arrange import falling
 from symslr.export.laws import family
 from symslr.export.lines import rests_on
 from symslr.export.printing import HousePrinter
@@ -41,6 +42,9 @@ class TerminalPrinter(AsciiPrinter):
         if isinstance(expr, SequenceExpectation) and expr.law.weight != S.One:
             return f"E_{self.house.weight_name(expr.law)}[{self._print(expr.body)}]"
         return str(super()._print(expr, **kwargs))
+
+    def _as_ordered_terms(self, expr: Expr, order: str | None = None) -> list[Expr]:
+        return sorted(super()._as_ordered_terms(expr, order), key=falling)
 
     def law_name(self, law: ScalarLaw) -> str:
         """N(mean, variance), Laplace(mean, scale), or p_i for a law that has no name."""
@@ -87,7 +91,9 @@ def chain_to_terminal(item: Derivation) -> str:
     lines = [heading] if heading else []
     lines += wrap(text_to_terminal(item.introduction), COLUMNS, initial_indent="  ", subsequent_indent="  ")
     lines += [f"    {printer.doprint(item.start)}"]
-    lines += [f"  {step.relation} {printer.doprint(step.after)}    [{step.rule.name}]" for step in item.steps]
+    for step in item.steps:
+        lines += [f"  {step.relation} {printer.doprint(step.after)}    [{step.rule.name}]"]
+        lines += [f"    error at most {printer.doprint(step.remainder)}"] if step.remainder != 0 else []
     lines += [f"  for {text_to_terminal(', '.join(item.assumptions))}"] if item.assumptions else []
     lines += [f"  for {text_to_terminal(hypothesis.text)}" for hypothesis in item.hypotheses]
     postulates = dict.fromkeys(
