@@ -35,7 +35,7 @@ _theorem = general.derive_independent_values()
 
 bias = Function("b", real=True)(l)
 K = Function("K")(l, m)
-odds, log_ratio = Symbol("omega", real=True), Symbol("kappa", real=True)
+odds = Symbol("omega", real=True)
 own, common = Symbol("a", positive=True), Symbol("b", positive=True)
 rho, s = Symbol("rho", positive=True), Symbol("s", integer=True, positive=True)
 t_1, t_2 = Symbol("theta_1", real=True), Symbol("theta_2", real=True)
@@ -102,13 +102,13 @@ def derive_signal() -> Iterator[Derivation]:
         .apply(FactorOutOfSums())
         .apply(HyperbolicCosine())
     )
-    two = Signal((theta,), [((t_1,), exp(log_ratio)), ((t_2,), S.One)])
+    two = Signal((theta,), [((t_1,), exp(odds)), ((t_2,), S.One)])
     yield (
         begun(
             keys_at(one(two, exp(bias)), signal=(theta,)),
             title="Signal of random size, prior over positions: multi-head softmax with a joint normaliser is Bayes optimal",
             name="location-signal",
-            introduction=r"The signal $\theta$ takes two values, $\theta_1$ with odds $e^\kappa$, and positions have the prior "
+            introduction=r"The signal $\theta$ takes two values, $\theta_1$ with odds $e^\omega$, and positions have the prior "
             r"$\pi_l\propto e^{b(l)}$. The optimal attention is a softmax over tokens and heads together: head $k$ has the key "
             r"$\sqrt\nu\,\theta_k$ and the bias $\log q_k-\theta_k^2\nu/2$, and a token's weight is the sum over its heads.",
             ranges={**FEW, **BIASES},

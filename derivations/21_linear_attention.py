@@ -110,17 +110,17 @@ def derive_spiked() -> Iterator[Derivation]:
             best.start,
             title="Least risk of linear attention on spiked-SLR: leading term at strong signal",
             name="linear-spiked-limit",
-            introduction=r"For $L\ge2$; a single token is found without error. Summaries of the paper quote "
-            r"$\frac{L}{L-1}\frac1\nu$ and $\frac{L-1}{\nu}$ for Corollary 4.3. With an additive $o(1)$, at fixed $L$ and "
+            introduction=r"For $L\ge2$; a single token is found without error. A note quotes Eq. (12) of the paper as "
+            r"$\frac{L}{L-1}\frac1\nu+o(1)$, and a summary has $\frac{L-1}{\nu}$. With an additive $o(1)$, at fixed $L$ and "
             r"$\nu\to\infty$, both hold, as any multiple of $1/\nu$ does: they then say no more than "
-            r"$\mathsf{E}_{\mathrm{lin}}\to\Delta^2$. Read as leading terms they do not hold for every $L$: the coefficient is "
-            r"$L$, which is $\frac{L}{L-1}$ at $L=2$ alone, and $L-1$ up to a factor that tends to 1 as $L$ grows.",
+            r"$\mathsf{E}_{\mathrm{lin}}\to\Delta^2$. As leading terms they do not hold for every $L$: ours is $L/\nu$, which "
+            r"agrees with Eq. (12) at $L=2$ and differs from $L=3$ on, and with $L-1$ up to a factor that tends to 1 as $L$ grows.",
             **strong,
         )
         .apply(Cite(best))
         .apply(GeometricSeries(nu, 1))
-        .claim(Delta**2 + L / (L - 1) / nu, "duranthon2025, Cor. 4.3 as summarised", label="quoted")
-        .claim(Delta**2 + (L - 1) / nu, "duranthon2025, Cor. 4.3 as summarised elsewhere", label="quoted")
+        .claim(Delta**2 + L / (L - 1) / nu, "duranthon2025, Eq. (12) as a note quotes it", label="quoted")
+        .claim(Delta**2 + (L - 1) / nu, "duranthon2025, Cor. 4.3 as a summary has it", label="quoted")
     )
 
 

@@ -1,4 +1,4 @@
-r"""Long contexts: at $\nu=2\kappa\log(L-1)$ attention finds the relevant token above $\kappa=1$, at scales above a threshold."""
+r"""Long contexts: at $\nu=2\lambda\log(L-1)$ attention finds the relevant token above $\lambda=1$, at scales above a threshold."""
 
 from collections.abc import Iterator, Mapping
 
@@ -32,18 +32,18 @@ from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import L, epsilon, nu, x
 from symslr.theory.asymptotics import error
 
-a, b, kappa, theta = (Symbol(name, positive=True) for name in ("a", "b", "kappa", "theta"))
+a, b, lamda, theta = (Symbol(name, positive=True) for name in ("a", "b", "lambda", "theta"))
 r, s, t, u = (Symbol(name, nonnegative=True) for name in "rstu")
 p, v = (Symbol(name, positive=True) for name in "pv")
 
 OTHERS = L - 1
-LONG = 2 * kappa * log(OTHERS)
-"""The signal strength at which a context of this length is at the transition where kappa is 1."""
+LONG = 2 * lamda * log(OTHERS)
+"""The signal strength at which a context of this length is at the transition where lambda is 1."""
 SCALE = b * sqrt(log(OTHERS))
 """The scale of a softmax whose temperature falls with the length."""
-ODDS = b * sqrt(2 * kappa) - 1 - b**2 / 2
+ODDS = b * sqrt(2 * lamda) - 1 - b**2 / 2
 """Of the relevant token against the sum of the others, as a power of L - 1, where no single one of these decides."""
-GAP = (sqrt(kappa) - 1) ** 2
+GAP = (sqrt(lamda) - 1) ** 2
 TAIL = (p - 1) * (1 - b**2 * p / 2)
 """How fast the law of large numbers sets in for the sum over the others, as a power of L - 1."""
 
@@ -111,7 +111,7 @@ gone = lost(softmax, theta, s, p).named(
 
 
 def at_long(theorem: Derivation, values: Mapping[Symbol, Expr], claim: Expr, **words: object) -> Derivation:
-    """A theorem at nu = 2 kappa log(L - 1), as powers of the number of others."""
+    """A theorem at nu = 2 lambda log(L - 1), as powers of the number of others."""
     cited = Cite(theorem, {nu: LONG, **values})
     start = theorem.start.subs(cited.values, simultaneous=True)
     return (
@@ -127,13 +127,13 @@ def derive_softmax() -> Iterator[Derivation]:
     yield located(softmax1)
     yield at_long(
         soft,
-        {a: SCALE, t: sqrt(2) / b, r: sqrt(kappa) - 1},
+        {a: SCALE, t: sqrt(2) / b, r: sqrt(lamda) - 1},
         OTHERS**-GAP,
         title=r"Softmax above the transition: every key scale $b\ge\sqrt{2}$ finds the relevant token, with one exponent",
         name="long-large-scales",
-        introduction=r"At $\nu=2\kappa\log(L-1)$ and $a=b\sqrt{\log(L-1)}$. The best scale, $a=\sqrt\nu$ (Proposition 4.2), is "
-        r"$b=\sqrt{2\kappa}$: the coefficient of log-length scaling, scores $b\log L$ times keys in units of "
-        r"$\sqrt{\log L}$. $b=\sqrt2$ needs no knowledge of $\kappa$ and has the same exponent, for $\kappa\le4$. No upper end: "
+        introduction=r"At $\nu=2\lambda\log(L-1)$ and $a=b\sqrt{\log(L-1)}$. The best scale, $a=\sqrt\nu$ (Proposition 4.2), is "
+        r"$b=\sqrt{2\lambda}$: the coefficient of log-length scaling, scores $b\log L$ times keys in units of "
+        r"$\sqrt{\log L}$. $b=\sqrt2$ needs no knowledge of $\lambda$ and has the same exponent, for $\lambda\le4$. No upper end: "
         r"$b\to\infty$ attends the largest key and has it too.",
     )
     yield at_long(
@@ -142,7 +142,7 @@ def derive_softmax() -> Iterator[Derivation]:
         OTHERS ** (-(ODDS**2) / (2 * b**2)),
         title="Softmax finds the relevant token at key scales above the lower threshold",
         name="long-window-above",
-        introduction=r"$b\sqrt{2\kappa}>1+b^2/2$ is $b>\sqrt{2\kappa}-\sqrt{2\kappa-2}$, with $\kappa>1$, as long as "
+        introduction=r"$b\sqrt{2\lambda}>1+b^2/2$ is $b>\sqrt{2\lambda}-\sqrt{2\lambda-2}$, with $\lambda>1$, as long as "
         r"$b\le\sqrt2$; there the exponent is positive, and $0$ at the end.",
     )
     yield gone
@@ -153,9 +153,9 @@ def derive_softmax() -> Iterator[Derivation]:
         title="Softmax does not find the relevant token at key scales below the lower threshold",
         name="long-window-below",
         introduction=r"For $b<\sqrt2$ take $1<p<2/b^2$: the second term falls faster than any power. The first one falls where "
-        r"$b\sqrt{2\kappa}<1+b^2/2$: the attention to the relevant token vanishes below "
-        r"$b=\sqrt{2\kappa}-\sqrt{2\kappa-2}$, and at every scale below $\sqrt2$ where $\kappa<1$.",
-        ranges={b: (Rational(1, 5), Rational(6, 5)), kappa: (Rational(1, 5), Rational(7, 5))},
+        r"$b\sqrt{2\lambda}<1+b^2/2$: the attention to the relevant token vanishes below "
+        r"$b=\sqrt{2\lambda}-\sqrt{2\lambda-2}$, and at every scale below $\sqrt2$ where $\lambda<1$.",
+        ranges={b: (Rational(1, 5), Rational(6, 5)), lamda: (Rational(1, 5), Rational(7, 5))},
     )
 
 
@@ -176,37 +176,37 @@ def derive_bayes() -> Iterator[Derivation]:
     yield code.claim(OTHERS**r * exp(-nu * r / (2 * (1 + r))), "symslr, the exponent of a random code", label="own")
     yield at_long(
         code,
-        {r: sqrt(kappa) - 1},
+        {r: sqrt(lamda) - 1},
         OTHERS**-GAP,
         title="Bayes risk above the transition: power-law decay in the length",
         name="long-bayes-risk-above",
-        introduction=r"$\nu=2\kappa\log(L-1)$, $1\le\kappa\le4$: the probability that a normal variable is below "
+        introduction=r"$\nu=2\lambda\log(L-1)$, $1\le\lambda\le4$: the probability that a normal variable is below "
         r"$\sqrt{2\log L}-\sqrt\nu$, up to factors that are no powers.",
     )
     yield at_long(
         code,
         {r: S.One},
-        OTHERS ** (1 - kappa / 2),
+        OTHERS ** (1 - lamda / 2),
         title="Bayes risk far above the transition: a sharper power-law bound",
         name="long-bayes-risk-far-above",
-        introduction=r"The better bound for $\kappa\ge4$: one competitor that is as close as a typical pair, $(L-1)e^{-\nu/4}$.",
+        introduction=r"The better bound for $\lambda\ge4$: one competitor that is as close as a typical pair, $(L-1)e^{-\nu/4}$.",
     )
-    below = sqrt(2 * kappa)
+    below = sqrt(2 * lamda)
     yield at_long(
         gone,
         {
             a: sqrt(LONG),
-            theta: OTHERS ** (1 + kappa) / 2,
-            s: (1 - kappa) / (2 * kappa),
+            theta: OTHERS ** (1 + lamda) / 2,
+            s: (1 - lamda) / (2 * lamda),
             u: OTHERS ** (TAIL.subs(b, below) / p) / 4,
         },
-        2 ** ((1 - kappa) / (2 * kappa)) * OTHERS ** (-((1 - kappa) ** 2) / (4 * kappa))
+        2 ** ((1 - lamda) / (2 * lamda)) * OTHERS ** (-((1 - lamda) ** 2) / (4 * lamda))
         + exp(2**-p - OTHERS ** (TAIL.subs(b, below) / p) / 4),
         title="Below the transition no attention finds the relevant token",
         name="long-bayes-risk-below",
         introduction=r"Softmax at $a=\sqrt\nu$ is the posterior, so one minus this is the Bayes risk, and no attention has less. "
-        r"With $1/3\le\kappa<1$ and $1<p<1/\kappa$ it falls like $(L-1)^{-(1-\kappa)^2/(4\kappa)}$. Smaller $\kappa$ are worse.",
-        ranges={kappa: (Rational(1, 3), Rational(19, 20))},
+        r"With $1/3\le\lambda<1$ and $1<p<1/\lambda$ it falls like $(L-1)^{-(1-\lambda)^2/(4\lambda)}$. Smaller $\lambda$ are worse.",
+        ranges={lamda: (Rational(1, 3), Rational(19, 20))},
     )
 
 
@@ -259,12 +259,12 @@ def derive_sigmoid() -> Iterator[Derivation]:
     yield bound
     yield at_long(
         bound,
-        {r: (kappa - 1) / (2 * kappa)},
-        OTHERS ** (-((kappa - 1) ** 2) / (4 * kappa)),
+        {r: (lamda - 1) / (2 * lamda)},
+        OTHERS ** (-((lamda - 1) ** 2) / (4 * lamda)),
         title="Sigmoid attention finds the relevant token above the same transition, with a smaller exponent",
         name="long-sigmoid-above",
-        introduction=r"$(\kappa-1)^2/(4\kappa)$ beside softmax's $(\sqrt\kappa-1)^2$: the same threshold, and half the exponent "
-        r"at $\kappa\gg1$. The bound holds for the sigmoid's risk, which is on the way.",
+        introduction=r"$(\lambda-1)^2/(4\lambda)$ beside softmax's $(\sqrt\lambda-1)^2$: the same threshold, and half the exponent "
+        r"at $\lambda\gg1$. The bound holds for the sigmoid's risk, which is on the way.",
     )
     yield (
         Derivation(
@@ -298,7 +298,7 @@ def derive_others() -> Iterator[Derivation]:
     yield hard
     yield at_long(
         hard,
-        {v: sqrt(2) * sqrt(log(OTHERS)), r: sqrt(kappa) - 1},
+        {v: sqrt(2) * sqrt(log(OTHERS)), r: sqrt(lamda) - 1},
         OTHERS**-GAP,
         title="Attention to the largest key alone finds the relevant token above the same transition",
         name="long-largest-above",
@@ -314,8 +314,8 @@ def derive_others() -> Iterator[Derivation]:
             title="Attention with a kernel of few features never finds the relevant token in a long context",
             name="long-few-features",
             symbol=FOUND,
-            introduction=r"The kernel $1+x^2$, of two features, at any scale. At $\nu=2\kappa\log L$ and $u=\sqrt{L}/8$ this "
-            r"falls like $(\log L)/L$ at every $\kappa$. With it goes the risk: since $\sum_l\sigma_l^2\ge1/L$, the best $v$ "
+            introduction=r"The kernel $1+x^2$, of two features, at any scale. At $\nu=2\lambda\log L$ and $u=\sqrt{L}/8$ this "
+            r"falls like $(\log L)/L$ at every $\lambda$. With it goes the risk: since $\sum_l\sigma_l^2\ge1/L$, the best $v$ "
             r"leaves at least $1-L\,(\mathbb{E}\sigma_\epsilon)^2$, which tends to 1. The rules are those of softmax and serve "
             r"any positive kernel: what decides is $\mathbb{E}_g[\kappa(\chi_\epsilon)]/\mathbb{E}_0[\kappa]$, a power of $\log L$ "
             "where the kernel grows like a power.",

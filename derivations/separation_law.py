@@ -12,8 +12,8 @@ KERNELS = {"softmax": SOFTMAX_KERNEL, "linear": LINEAR_KERNEL}
 
 PREACTIVATION = (
     r"The network. $F=\mathrm{relu}\sum_{i}\sum_{h}\mathrm{relu}(\langle (fA)_i,w^{(h)}\rangle-\tau)$ sums over"
-    r" the $n$ rows and over $m$ neurons, with $w^{(h)}$ uniform in $\{-1,1\}^d$ and $\tau=(c+\kappa)\sqrt{\log n}$,"
-    r" $\kappa=0.1$ in the source. The preactivation of a neuron at row $i$ is a combination of five numbers: $w_1$, the sign of"
+    r" the $n$ rows and over $m$ neurons, with $w^{(h)}$ uniform in $\{-1,1\}^d$ and $\tau=(c+\gamma)\sqrt{\log n}$,"
+    r" $\gamma=0.1$ in the source. The preactivation of a neuron at row $i$ is a combination of five numbers: $w_1$, the sign of"
     r" the row's class, that of the marked class, the sum of all class signs and $w_d$."
 )
 FIRING = (
@@ -31,8 +31,8 @@ NETWORK = (
 IDLE = r"Both means are finite sums over the signs on which a preactivation depends."
 BOUND = (
     r"A bound as in the paper, for the sum of the $N$ other signs; each step is an inequality in the direction shown. With"
-    r" $\nu\approx t/n$ and $y\approx\kappa$ the bound is $e^{-\kappa^2D/(2b^2)}$ for $D=n/t$ classes, so"
-    r" $D\ge(2b^2/\kappa^2)\log(m/\delta)$ classes keep $m$ neurons silent with probability $1-\delta$."
+    r" $\varphi\approx t/n$ and $y\approx\gamma$ the bound is $e^{-\gamma^2D/(2b^2)}$ for $D=n/t$ classes, so"
+    r" $D\ge(2b^2/\gamma^2)\log(m/\delta)$ classes keep $m$ neurons silent with probability $1-\delta$."
 )
 
 

@@ -11,7 +11,7 @@ PLACES = ((Row.MARKED, Column.MARK), (Row.MARKED, Column.OWN), (Row.STRANGER, Co
 REGION = (
     r"Where it holds. With $t=n^\theta$ the odds against a share are $n^E$ up to a bounded factor: the share tends"
     r" to 1 where $E<0$ and to 0 where $E>0$. What the rule leaves beside $E$ is the exact correction at finite"
-    r" $n$, of order $1/\log n$. For $b>\kappa$ softmax separates as $n\to\infty$ if rows without the mark do not"
+    r" $n$, of order $1/\log n$. For $b>\gamma$ softmax separates as $n\to\infty$ if rows without the mark do not"
     r" concentrate on their own class, $\theta<1-\beta b^2$, nor does the marked row of $D_0$, $\beta a_0^2<1-\beta"
     r" b^2$, and that of $D_1$ does, $\beta a_1^2>1-\beta b^2$. So $a_1\ge0.7$ alone is not enough at $\beta=1$,"
     r" where $a_1>\sqrt{1-b^2}$ is needed. Scope: the theorem is about $X=I$, a fixed threshold and random weights,"

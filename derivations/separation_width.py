@@ -19,8 +19,8 @@ FAILURE = (
 )
 CLASSES = (
     r"Number of classes. Where attention spreads evenly over $N$ other classes, each has weight $b/N$ in a preactivation, and their"
-    r" signs have to add up to $\kappa$ for it to fire. Hoeffding's bound over $m$ neurons is at most $\delta$ from"
-    r" $N=(2b^2/\kappa^2)\log(m/\delta)$ on. The exact probabilities stand beside both in the report's table of widths."
+    r" signs have to add up to $\gamma$ for it to fire. Hoeffding's bound over $m$ neurons is at most $\delta$ from"
+    r" $N=(2b^2/\gamma^2)\log(m/\delta)$ on. The exact probabilities stand beside both in the report's table of widths."
 )
 
 

@@ -1,4 +1,4 @@
-"""Long contexts, to a thousand million tokens: which attention finds the relevant one at nu = 2 kappa log(L - 1).
+"""Long contexts, to a thousand million tokens: which attention finds the relevant one at nu = 2 lambda log(L - 1).
 
 Source: symslr, derivations/51_long_contexts.py; the transition is that of the random-energy model (Derrida 1981).
 """
@@ -27,7 +27,7 @@ LENGTHS = tuple(10**power for power in range(2, 10))
 KAPPA = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 SHADES = ("#BBBBBB", "#999999", "#000000", "#9ECAE1", "#4292C6", "#084594")
 ABOVE = 1.5
-"""kappa at which attentions and scales are compared."""
+"""lambda at which attentions and scales are compared."""
 FIXED = 2
 """A scale that does not grow with the length."""
 DEGREES = (2, 8, 16)
@@ -53,22 +53,22 @@ ATTENTIONS = {
 
 
 def figure_long_contexts() -> Figure:
-    """Risks at nu = 2 kappa log(L - 1) to L = 10^9, the window of scales, and where the least risk is one half."""
+    """Risks at nu = 2 lambda log(L - 1) to L = 10^9, the window of scales, and where the least risk is one half."""
     caption = (
-        r"Long contexts on spiked-SLR without noise, $\nu=2\kappa\log(L-1)$. Top left: exact least risk, that of softmax, "
+        r"Long contexts on spiked-SLR without noise, $\nu=2\lambda\log(L-1)$. Top left: exact least risk, that of softmax, "
         r"(markers) beside the random-energy estimate with its finite-length correction (lines): the sum over the others "
         r"counts up to the largest key, $c=\Phi^{-1}(1-1/L)$, so that the relevant key must exceed "
-        r"$\theta=(\log L+\nu/2+\log\Phi(c-\sqrt\nu))/\sqrt\nu$. Top right: attentions at $\kappa=3/2$. Softmax and softmax-1 at "
+        r"$\theta=(\log L+\nu/2+\log\Phi(c-\sqrt\nu))/\sqrt\nu$. Top right: attentions at $\lambda=3/2$. Softmax and softmax-1 at "
         r"$a=\sqrt\nu$, the sigmoid with bias $-\log(L-1)-\nu/2$ and entmax-1.5 at the scale 2 at every length (sampled) succeed; "
         r"softmax at the scale 2, linear attention and softmax with its exponential cut after a fixed number of features, each at "
-        r"its best scale, do not. Bottom left: softmax at scale $b\sqrt{\log(L-1)}$: above $b=\sqrt{2\kappa}-\sqrt{2\kappa-2}$ "
-        r"(line) the risk falls with the length, below it rises. Bottom right: the $\kappa$ at which the risk is one half: 1 for "
+        r"its best scale, do not. Bottom left: softmax at scale $b\sqrt{\log(L-1)}$: above $b=\sqrt{2\lambda}-\sqrt{2\lambda-2}$ "
+        r"(line) the risk falls with the length, below it rises. Bottom right: the $\lambda$ at which the risk is one half: 1 for "
         r"the sigmoid, at every length (derived); for softmax (markers) below 1 by about $\log2/\log L$ (line). The estimates are "
         r"no proofs; the bounds of the derivations hold at every length."
     )
     alt = (
-        "Risk against length at six values of kappa, rising below and falling above 1; seven attentions at kappa = 3/2, of which "
-        "four succeed; risk against the coefficient of the scale at three lengths; kappa of risk one half against length."
+        "Risk against length at six values of lambda, rising below and falling above 1; seven attentions at lambda = 3/2, of which "
+        "four succeed; risk against the coefficient of the scale at three lengths; lambda of risk one half against length."
     )
     return Figure("figure-long-contexts", caption, _table, _draw, alt, _claims)
 
@@ -78,7 +78,7 @@ def _strength(length: float, kappa: Any) -> Any:
 
 
 def _table() -> Table:
-    """Long format: a panel, what is drawn in it, the length, an abscissa (kappa or b), the value."""
+    """Long format: a panel, what is drawn in it, the length, an abscissa (lambda or b), the value."""
     rows: dict[str, list[object]] = {name: [] for name in ("panel", "kind", "L", "at", "value")}
     for panel, compute in (("risk", _risks), ("attentions", _attentions), ("window", _window), ("half", _halves)):
         for kind, length, at, value in compute():
@@ -231,14 +231,14 @@ def _claims(table: Table) -> Sequence[NamedComparison]:
     succeed, fail = ("softmax", "softmax1", "sigmoid", "entmax"), ("softmax, fixed scale", "linear", "3 features")
     return [
         states(
-            "long contexts: the least risk rises with L below kappa = 1 and falls above, below its bound",
+            "long contexts: the least risk rises with L below lambda = 1 and falls above, below its bound",
             bool(
                 np.all(moves[:, below] > 0)
                 and np.all(moves[:, above] < 0)
                 and np.all(risk[:, above] <= others ** -((np.sqrt(kappa[above]) - 1) ** 2))
                 and np.all(risk[:, kappa == 1] <= 0.5)
             ),
-            "L = 10^2 to 10^9, kappa: "
+            "L = 10^2 to 10^9, lambda: "
             + ", ".join(f"{k:g}: {first:.3f} to {last:.3f}" for k, first, last in zip(kappa, risk[0], risk[-1])),
         ),
         states(
@@ -247,7 +247,7 @@ def _claims(table: Table) -> Sequence[NamedComparison]:
             f"largest distance {distance[0].max():.3f} at L = 10^2, {distance[-1].max():.3f} at L = 10^9",
         ),
         states(
-            "long contexts at kappa = 3/2: softmax, softmax-1, the sigmoid and entmax at a fixed scale succeed; softmax at a "
+            "long contexts at lambda = 3/2: softmax, softmax-1, the sigmoid and entmax at a fixed scale succeed; softmax at a "
             "fixed scale, linear attention and three features fail",
             bool(
                 all(falling[name] for name in succeed)
@@ -258,10 +258,10 @@ def _claims(table: Table) -> Sequence[NamedComparison]:
         states(
             "long contexts: the window of scales opens where it was derived",
             bool(np.all(shrinking[b > LOWEST + 0.1]) and np.all(growing[b < LOWEST - 0.1])),
-            f"kappa = 3/2: risks fall with L from b = {b[shrinking][0]:.2f} on, the window begins at {LOWEST:.3f}",
+            f"lambda = 3/2: risks fall with L from b = {b[shrinking][0]:.2f} on, the window begins at {LOWEST:.3f}",
         ),
         states(
-            "long contexts: kappa at risk one half lies below 1 and tends to it like the estimate",
+            "long contexts: lambda at risk one half lies below 1 and tends to it like the estimate",
             bool(
                 np.all(half < 1)
                 and np.all(np.diff(half) > 0)
@@ -280,7 +280,7 @@ def _draw(table: Table) -> Drawing:
     for kappa, shade in zip(KAPPA, SHADES, strict=True):
         for kind, style in (("estimate", "-"), ("exact", "o")):
             lengths, at, values = read("risk", kind)
-            label = rf"$\kappa={kappa:g}$" if kind == "exact" else None
+            label = rf"$\lambda={kappa:g}$" if kind == "exact" else None
             risks.plot(
                 lengths[at == kappa], values[at == kappa], style, color=shade, markersize=4, linewidth=1, label=label
             )
@@ -299,14 +299,16 @@ def _draw(table: Table) -> Drawing:
             linewidth=1,
             label=NAMES.get(name, name),
         )
-    attentions.set(xscale="log", yscale="log", xlabel="length $L$", ylabel=r"risk, $\kappa=3/2$", ylim=(0.04, 20))
+    attentions.set(xscale="log", yscale="log", xlabel="length $L$", ylabel=r"risk, $\lambda=3/2$", ylim=(0.04, 20))
     attentions.legend(fontsize=6.5, ncols=2, loc="upper center")
     for length, shade in zip(WINDOW, ("#9ECAE1", "#4292C6", "#084594"), strict=True):
         _, b, values = read("window", f"{length}")
         window.plot(b, values, color=shade, linewidth=1.2, label=rf"$L=10^{{{round(np.log10(length))}}}$")
     window.axvline(LOWEST, color="black", linewidth=0.8, linestyle="--")
     window.set(
-        xlabel=r"coefficient $b$ of the scale $b\sqrt{\log(L-1)}$", ylabel=r"risk of softmax, $\kappa=3/2$", ylim=(0, 1)
+        xlabel=r"coefficient $b$ of the scale $b\sqrt{\log(L-1)}$",
+        ylabel=r"risk of softmax, $\lambda=3/2$",
+        ylim=(0, 1),
     )
     window.legend(fontsize=7.5)
     lengths, _, values = read("half", "softmax")
@@ -314,6 +316,6 @@ def _draw(table: Table) -> Drawing:
     lengths, _, values = read("half", "estimate")
     halves.plot(lengths, values, color="#084594", linewidth=1, label=r"$1-\log2/\log(L-1)$")
     halves.axhline(1, color="#D94801", linewidth=1, label="sigmoid")
-    halves.set(xscale="log", xlabel="length $L$", ylabel=r"$\kappa$ at which the risk is $1/2$", ylim=(0.8, 1.03))
+    halves.set(xscale="log", xlabel="length $L$", ylabel=r"$\lambda$ at which the risk is $1/2$", ylim=(0.8, 1.03))
     halves.legend(fontsize=7.5, loc="lower right")
     return drawing

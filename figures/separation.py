@@ -53,7 +53,7 @@ def figure_separation_map(marks: Sequence[float] = MARKS, widths: Sequence[float
     """Exact success probability over (a1, b) at three n, with the asymptotic and the finite-n boundary."""
     caption = (
         r"Exact probability that softmax separates $D_0$ from $D_1$ and linear attention does not, over the mark"
-        r" $a_1$ and the class mark $b$, for $t=n^\theta$, $\theta=0.2$, $a_0=0.05$, $c=0.8$, $m=52$, $\kappa=0.1$, $\beta=1$."
+        r" $a_1$ and the class mark $b$, for $t=n^\theta$, $\theta=0.2$, $a_0=0.05$, $c=0.8$, $m=52$, $\gamma=0.1$, $\beta=1$."
         r" Solid: the boundary as $n\to\infty$, $a_1^2=1-b^2$ and $b^2=1-\theta$; it is approached like $1/\log n$, and"
         r" is still far at these sizes. Dashed: at finite $n$, where the"
         r" marked row of $D_1$ (left) or a row without the mark (top) reaches the threshold when the other signs"
@@ -91,7 +91,7 @@ def figure_separation_sensitivity() -> Figure:
     """Exact success probability along every parameter but d."""
     caption = (
         r"Exact success probability along one parameter at a time from $n=1024$, $d=258$, $t=4$, $a_0=0.05$, $a_1=1.1$,"
-        r" $b=0.2$, $c=0.8$, $m=52$, $\kappa=0.1$, $\beta=1$; $n$ moves at fixed $t$, $t$ at fixed $n$, and $d=2+n/t$ follows."
+        r" $b=0.2$, $c=0.8$, $m=52$, $\gamma=0.1$, $\beta=1$; $n$ moves at fixed $t$, $t$ at fixed $n$, and $d=2+n/t$ follows."
     )
     alt = "Nine panels: success against n, t, a0, a1, b, c, m, the margin and beta."
     return Figure("figure-separation-sensitivity", caption, _sensitivity, _draw_sensitivity, alt)
@@ -362,7 +362,7 @@ def _draw_sensitivity(table: Table) -> Drawing:
         axes.plot(
             values, np.asarray(table["success"], dtype=float)[here], "o-", color=colour("softmax"), markersize=2.5
         )
-        symbol = {"a0": "a_0", "a1": "a_1", "margin": r"\kappa", "beta": r"\beta"}.get(name, name)
+        symbol = {"a0": "a_0", "a1": "a_1", "margin": r"\gamma", "beta": r"\beta"}.get(name, name)
         axes.set(xlabel=rf"${symbol}$", xscale="log" if name in {"n", "t", "m"} else "linear")
     for axes in panels[:, 0]:
         axes.set_ylabel("P(separation)")

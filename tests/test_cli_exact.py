@@ -76,7 +76,7 @@ def test_symbolic_prints_the_formula_in_text_and_latex(capsys) -> None:
     assert letters["g"]["formula"] == "exp(2*chi[epsilon] - 2)"  # type: ignore[index]
     assert letters["p[l]"]["formula"] == "exp(2*chi[l])/Sum(exp(2*chi[m]), (m, 1, 3))"  # type: ignore[index]
     softmax = answer(capsys, "risk", "--symbolic", "--task", "max", "--length", "2")
-    assert str(softmax["formula"]).startswith("Minimum(")
+    assert str(softmax["formula"]).startswith("min_{a}(")
 
 
 def test_symbolic_as_text_says_how(capsys) -> None:

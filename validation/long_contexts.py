@@ -1,4 +1,4 @@
-r"""Long contexts: attentions at $\nu = 2\kappa\log(L - 1)$ against drawn sequences, and derived bounds against exact risks."""
+r"""Long contexts: attentions at $\nu = 2\lambda\log(L - 1)$ against drawn sequences, and derived bounds against exact risks."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ LENGTH, SIZE, SEED = 2000, 12_000, 20_261_122
 SECONDS = 2.0
 """Processor time of a risk that the engine samples."""
 ABOVE = 1.5
-"""kappa of what is sampled."""
+"""lambda of what is sampled."""
 STRENGTH = Rational(f"{2 * ABOVE * np.log(LENGTH - 1):.6f}")
 UNIT = float(np.sqrt(np.log(LENGTH - 1)))
 LENGTHS = tuple(10**power for power in range(2, 10))
@@ -77,7 +77,7 @@ def _drawn() -> Iterator[NamedComparison]:
     ):
         number, mean = found["number"], found["drawn"]
         error = float(np.hypot(number["error"], mean["error"]))
-        title = rf"{name}, $L={LENGTH}$, $\kappa={ABOVE}$"
+        title = rf"{name}, $L={LENGTH}$, $\lambda={ABOVE}$"
         yield by_z_score(title, number["value"], mean["value"], error, found["note"])
 
 
@@ -93,7 +93,7 @@ def drawn(job: tuple[str, int]) -> dict[str, object]:
 
 
 def _above() -> NamedComparison:
-    """long-bayes-risk-above: the least risk is at most (L-1)^-(sqrt(kappa)-1)^2; its own exponent comes near that."""
+    """long-bayes-risk-above: the least risk is at most (L-1)^-(sqrt(lambda)-1)^2; its own exponent comes near that."""
     kappa, best = np.array([1.5, 2.0, 3.0, 4.0]), minimal_risk(TASK, softmax)
     others = np.array(LENGTHS) - 1.0
     found = np.array(
@@ -106,12 +106,12 @@ def _above() -> NamedComparison:
         "above the transition the least risk is below its bound, and its exponent tends to the bound's",
         bool(np.all(found <= bound) and np.all(nearer)),
         "exponents in the last decade to L = 10^9 over the limit: "
-        + ", ".join(f"kappa = {k:g}: {d / (np.sqrt(k) - 1) ** 2:.2f}" for k, d in zip(kappa, decades[-1])),
+        + ", ".join(f"lambda = {k:g}: {d / (np.sqrt(k) - 1) ** 2:.2f}" for k, d in zip(kappa, decades[-1])),
     )
 
 
 def _below() -> NamedComparison:
-    """long-bayes-risk-below: E p_eps is at most 2^s (L-1)^-(1-kappa)^2/(4 kappa) and a tail."""
+    """long-bayes-risk-below: E p_eps is at most 2^s (L-1)^-(1-lambda)^2/(4 lambda) and a tail."""
     kappa, power = np.array([0.4, 0.6, 0.8]), 1.2
     hit = SequenceExpectation(Activation.of(epsilon, softmax, a), TASK.law)
     worst = []

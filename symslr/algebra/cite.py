@@ -89,6 +89,9 @@ class Cite(Truncation):
             if hypothesis.means:
                 found += check_existence([self._here(mean) for mean in hypothesis.means], self)
                 continue
+            if hypothesis.positive:
+                found += Hypothesis.of_positive([self._here(mean) for mean in hypothesis.positive])
+                continue
             condition = hypothesis.condition.subs(self.values) if self.values else hypothesis.condition
             if condition == S.false:
                 raise self.refuse(f"its hypothesis {hypothesis.text} fails here")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from sympy import Add, Expr, Integral, S, latex
+from sympy import Add, Basic, Expr, Integral, S, Symbol, latex
+from sympy.core.function import AppliedUndef
 from sympy.core.sorting import default_sort_key
 from sympy.printing.str import StrPrinter
 
-from symslr.algebra.hypothesis import Hypothesis, of_weights
+from symslr.algebra.hypothesis import Hypothesis, of_open_means, of_weights
 from symslr.algebra.rule import Rule, RuleRefused
+from symslr.expression.expectation import LengthExpectation
+from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
+from symslr.expression.sample import SampleExpectation
 from symslr.model.exact import check_is, exact
+from symslr.model.symbols import P_L
 
 
 class AsciiPrinter(StrPrinter):
@@ -87,12 +92,41 @@ class Claim:
 
 
 LABELS = {
-    "published": "the formula was read in the source",
+    "published": "the formula is the source's, as textbooks have it",
     "reconstructed": "the source names the statement and does not show its formula to us",
     "own": "ours",
     "quoted": "a summary's",
 }
 """Where a claimed formula was had from."""
+
+
+SYMBOLS: tuple[tuple[Callable[[Symbol], bool | None], str, str], ...] = (
+    (lambda s: s.is_integer and s.is_positive, "$ a positive integer", "$ positive integers"),
+    (lambda s: s.is_integer and s.is_nonnegative, "$ a nonnegative integer", "$ nonnegative integers"),
+    (lambda s: s.is_positive, " > 0$", " > 0$"),
+    (lambda s: s.is_nonnegative, r" \geq 0$", r" \geq 0$"),
+    (lambda s: s.is_real, "$ real", "$ real"),
+)
+"""What is said of a symbol, and of several, behind their names; the first that fits."""
+
+
+def _of_node(node: Expr) -> str:
+    """What is assumed of a function that is left open, or of the place of a quantity."""
+    if isinstance(node, Quantity):
+        return node.domain
+    name = r"\kappa" if isinstance(node, OpenKernel) else latex(node.func)
+    if node.is_positive:
+        return f"${name}$ a positive function"
+    return f"${name}$ a real function" if node.is_real else ""
+
+
+def _of_law(law: Basic) -> str:
+    """What is assumed of a law that is left open: that of the length, or of a sample."""
+    return (
+        r"$L\sim P_L$, on finitely many lengths"
+        if law == P_L
+        else "any law of a sample under which the means are finite"
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,8 +182,29 @@ class Derivation:
     @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
         """What is assumed of the weights left open in the first line, then what the steps assumed, each once."""
-        assumed = (hypothesis for step in self.steps for hypothesis in step.hypotheses)
-        return tuple(dict.fromkeys((*of_weights(self.start), *assumed)))
+        assumed = [hypothesis for step in self.steps for hypothesis in step.hypotheses]
+        means = dict.fromkeys((*of_open_means(self.start), *(mean for each in assumed for mean in each.means)))
+        exist = [Hypothesis.of_means(tuple(means))] if means else []
+        others = (hypothesis for hypothesis in assumed if not hypothesis.means)
+        return tuple(dict.fromkeys((*of_weights(self.start), *exist, *others)))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What is assumed of the symbols in the lines, in words: "$L$ a positive integer", "$\\nu, \\theta > 0$"."""
+        lines = [self.start, *(line for step in self.steps for line in (step.after, step.remainder))]
+        lines += [quantity.definition() for line in lines for quantity in sorted(line.atoms(Quantity), key=str)]
+        means = (node for line in lines for node in line.atoms(LengthExpectation, SampleExpectation))
+        laws = dict.fromkeys(node.law for node in sorted(means, key=str) if node.law.is_Symbol)
+        symbols = sorted({s for line in lines for s in line.free_symbols if s.is_Symbol} - laws.keys(), key=str)
+        told = []
+        for fact, one, many in SYMBOLS:
+            found = [symbol for symbol in symbols if fact(symbol)]
+            symbols = [symbol for symbol in symbols if symbol not in found]
+            if found:
+                names = ", ".join(map(latex, found))
+                told.append(f"${names}{many if len(found) > 1 else one}")
+        nodes = [node for line in lines for node in line.atoms(OpenKernel, AppliedUndef, Quantity)]
+        return (*told, *dict.fromkeys(filter(None, map(_of_node, sorted(nodes, key=str)))), *map(_of_law, laws))
 
     @property
     def cited(self) -> tuple[Derivation, ...]:

@@ -153,14 +153,17 @@ def _chosen(command: str, asked: list[str]) -> list[Derivation]:
 
 
 def _as_json(item: Derivation) -> dict[str, object]:
-    from symslr.algebra.derivation import as_text
+    from symslr.check.points import restrictions
     from symslr.export import house_latex
-    from symslr.export.printing import HousePrinter
+    from symslr.export.lines import rests_on
+    from symslr.export.terminal import TerminalPrinter
 
-    printer = HousePrinter()
+    printer = TerminalPrinter()
+    as_text = printer.doprint
     return {
         "name": item.name,
         "title": item.title,
+        "introduction": item.introduction,
         "start": as_text(item.start),
         "steps": [
             {
@@ -168,10 +171,13 @@ def _as_json(item: Derivation) -> dict[str, object]:
                 "relation": s.relation,
                 "result": as_text(s.after),
                 "remainder": as_text(s.remainder),
-                "latex": house_latex(s.after, printer),
+                "latex": house_latex(s.after, printer.house),
             }
             for s in item.steps
         ],
+        "assumptions": list(item.assumptions),
+        "postulates": [quantity.postulate for quantity in rests_on(item) if quantity.postulate],
+        "compared": list(restrictions(item)),
         "hypotheses": [hypothesis.text for hypothesis in item.hypotheses],
         "cites": [theorem.name for theorem in item.cited],
         "claims": [{"formula": as_text(c.formula), "source": c.source, "label": c.label} for c in item.claims],

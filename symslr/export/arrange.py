@@ -28,10 +28,12 @@ from sympy import (
 from sympy import exp as exp_
 from sympy.logic.boolalg import Boolean
 
+from symslr.expression.at import At
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import FOLDED, Minimum
 from symslr.expression.joint import JointMinimum
 from symslr.expression.quantity import Quantity
+from symslr.model.symbols import nu
 
 LARGE = (Expectation, Integral, JointMinimum, Minimum, Product, Quantity, Sum)
 """Nodes that a reader looks for: they stand after the plain factors and the plain terms."""
@@ -53,12 +55,13 @@ class Fraction:
 def masked(expr: Expr) -> tuple[Expr, dict[Expr, Expr]]:
     """``expr`` with its outermost large nodes as symbols, and the way back.
 
-    SymPy sorts terms and factors by their numerical values where these are constant, and would integrate for that.
+    SymPy sorts terms and factors by their numerical values where these are constant, and would integrate for that; slopes are
+    masked whole, as that of a symbol would be 0.
     """
     walk = preorder_traversal(expr)
     found: dict[Expr, Expr] = {}
     for node in walk:
-        if isinstance(node, LARGE):
+        if isinstance(node, (At, Derivative, *LARGE)):
             # A tilde sorts after every letter.
             found.setdefault(node, Symbol(f"~{len(found):03d}"))
             walk.skip()
@@ -71,8 +74,12 @@ def is_negative(term: Expr) -> bool:
 
 
 def terms(expr: Expr, ordered: Sequence[Expr]) -> list[Expr]:
-    """The terms of a sum: polynomials, quotients, functions, large ones; a positive one in front where there is one."""
-    arranged = sorted(ordered, key=lambda term: (term.has(*LARGE), term.has(Function), _is_quotient(term)))
+    """The terms of a sum: polynomials, quotients, functions, large ones, each by how fast it falls with the signal strength;
+    a positive one in front where there is one.
+    """
+    arranged = sorted(
+        ordered, key=lambda term: (term.has(*LARGE), term.has(Function), _is_quotient(term), falling(term))
+    )
     if is_negative(arranged[0]):
         positive = next((term for term in arranged if not is_negative(term)), None)
         if positive is not None:
@@ -86,6 +93,38 @@ def indicator(expr: Piecewise) -> tuple[Expr, Boolean] | None:
     if len(expr.args) == 2 and expr.args[1] == (0, True):
         return expr.args[0]
     return None
+
+
+def falling(term: Expr) -> Expr:
+    """The power with which a term falls with the signal strength: an expansion begins with its leading term."""
+    return (
+        max(-Mul(*(f for f in Mul.make_args(term) if f.as_base_exp()[0] == nu)).as_base_exp()[1], 0)
+        if term.has(nu)
+        else S.Zero
+    )
+
+
+def order(bound: Expr) -> Expr:
+    """nu^-p e^{-q nu}, the order of a bound at large nu, from the slowest of its terms; of one without nu all but its numbers."""
+    if not bound.has(nu):
+        return Mul(*(factor for factor in Mul.make_args(bound) if not factor.is_number))
+    rate, power = _rates(bound)
+    return nu**power * exp_(rate * nu)
+
+
+def _rates(expr: Expr) -> tuple[Expr, Expr]:
+    """(q, p) where an expression is of the order e^{q nu} nu^p."""
+    base, power = expr.as_base_exp()
+    if not expr.has(nu) or expr == nu:
+        return S.Zero, S.One if expr == nu else S.Zero
+    if isinstance(expr, exp_):
+        return expr.exp.expand().coeff(nu), S.Zero
+    if isinstance(expr, Mul):
+        rates = list(map(_rates, expr.args))
+        return Add(*(rate for rate, _ in rates)), Add(*(own for _, own in rates))
+    if power != 1:
+        return tuple(part * power for part in _rates(base))
+    return max(map(_rates, expr.args))
 
 
 def _is_quotient(term: Expr) -> bool:

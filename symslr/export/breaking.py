@@ -8,21 +8,22 @@ cannot span lines.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from itertools import takewhile
 
-from sympy import Abs, Add, And, Derivative, Expr, Function, Integral, Mul, Piecewise, Pow, Product, S, Sum
+from sympy import Add, And, Derivative, Expr, Function, Integral, Mul, Piecewise, Pow, Product, S, Sum
 from sympy import exp as exp_
 from sympy.core.relational import Relational
 
 from symslr.export import arrange
 from symslr.export.measure import width as measured
-from symslr.export.printing import INDICATOR, HousePrinter, brackets
+from symslr.export.printing import Frame, HousePrinter, brackets, ends
 from symslr.expression.at import At
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
-from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
+from symslr.expression.joint import AtMinimiser, JointMinimum
 from symslr.expression.quantity import Quantity
-from symslr.expression.scored import ScoredActivation
 from symslr.expression.signs import Indicator, Relu
 
 INDENT = 1.5
@@ -47,13 +48,16 @@ class Line:
     tex: str
 
 
-def latex_lines(expr: Expr, width: float, *, lead: str = "", printer: HousePrinter | None = None) -> list[Line]:
-    """``lead`` followed by ``expr``, on lines at most ``width`` em wide where the formula allows it.
+def latex_lines(
+    expr: Expr, width: float, *, lead: str = "", tail: str = "", printer: HousePrinter | None = None
+) -> list[Line]:
+    """``lead``, ``expr`` and ``tail``, on lines at most ``width`` em wide where the formula allows it.
 
     Args:
         expr: what is printed.
         width: room in em, as ``measure.width`` measures.
         lead: LaTeX before the expression, such as ``"="``, on the first line.
+        tail: LaTeX behind it, such as ``"+ O(x)"``, on the last one or a line of its own.
         printer: the printer of the derivation that the formula belongs to.
     """
     printer = printer or HousePrinter()
@@ -62,12 +66,14 @@ def latex_lines(expr: Expr, width: float, *, lead: str = "", printer: HousePrint
         page.listed(lead)
     else:
         page.put(lead)
-    if not expr.has(At) or page.fits(printer.doprint(expr)):
+    named = expr.has(At) and not page.fits(printer.doprint(expr))
+    with printer.places_named() if named else nullcontext():
         page.write(expr, "")
-        return page.lines
-    with printer.places_named():
-        page.write(expr, "")
-    page.where(expr)
+    if tail and not page.fits(tail):
+        page.new_line(1)
+    page.put(tail)
+    if named:
+        page.where(expr)
     return page.lines
 
 
@@ -149,20 +155,23 @@ class _Page:
             self.put(bar)
             self._factors(parts.tail, after, depth, started=True)
         elif parts.denominator and not self._is_slashed(parts):
-            self.put(self._inverse(parts))
-            self._factors((*parts.numerator, *parts.tail), after, depth, started=True)
+            small = list(takewhile(lambda factor: not isinstance(factor, (Function, *OPENS)), parts.numerator))
+            rest = (*parts.numerator[len(small) :], *parts.tail)
+            self.put(self._front(parts, *small) + ("" if rest else after))
+            self._factors(rest, after, depth, started=True)
         elif parts.denominator:
             self._factors((*parts.numerator, *parts.tail), "", depth, started=False, alone=False)
             self._divide(parts.denominator, after, depth, anything=bool(parts.numerator or parts.tail))
         else:
             self._factors((*parts.numerator, *parts.tail), after, depth, started=False, alone=not parts.negative)
 
-    def _inverse(self, parts: arrange.Fraction) -> str:
-        return rf"\frac{{1}}{{{self.printer.doprint(Mul(*parts.denominator))}}}"
+    def _front(self, parts: arrange.Fraction, *above: Expr) -> str:
+        """The fraction in front of a product that is broken, with the factors that stand above."""
+        return rf"\frac{{{self.printer.factors(above) or '1'}}}{{{self.printer.factors(parts.denominator)}}}"
 
     def _is_slashed(self, parts: arrange.Fraction) -> bool:
         """Whether the denominator of a product that is broken stands behind a slash, and not in a fraction in front."""
-        short = parts.numerator and measured(self._inverse(parts)) < SHORT * self.width
+        short = parts.numerator and measured(self._front(parts)) < SHORT * self.width
         return bool(parts.denominator) and not short
 
     def _factors(self, factors: tuple[Expr, ...], after: str, depth: int, *, started: bool, alone: bool = True) -> None:
@@ -188,30 +197,24 @@ class _Page:
 
     def _divide(self, denominator: tuple[Expr, ...], after: str, depth: int, *, anything: bool) -> None:
         """A quotient whose numerator or denominator is longer than a line: the denominator goes behind a slash."""
-        below = Mul(*denominator)
         if not anything:
             self.put("1")
         self.new_line(depth)
-        self._within(r"\bigg/ \biggl(", below, r"\biggr)" + after)
+        self.put(r"\bigg/ \biggl(")
+        self._factors(denominator, r"\biggr)" + after, depth + 1, started=False)
 
     def _within(self, opening: str, expr: Expr, closing: str) -> None:
         self.put(opening)
         self.write(expr, closing)
 
     def _opened(self, expr: Expr, whole: str, after: str) -> None:
-        opening, body, closing = _brackets(self.printer, expr) or ("", expr, "")
-        if opening:
-            self._within(opening, body, closing + after)
-        elif isinstance(expr, Derivative):
-            self._derivative(expr, after)
-        elif isinstance(expr, Integral):
-            self._run_on(self.printer.integral_sign(expr), expr.function, self.printer.differentials(expr) + after)
-        elif isinstance(expr, Sum):
-            self._run_on(self.printer.sum_sign(expr), expr.function, after)
-        elif isinstance(expr, Product):
-            self._run_on(self.printer.product_sign(expr), expr.function, after)
+        frame = self._frame(expr)
+        if frame is not None:
+            self._framed(frame, after)
         elif isinstance(expr, Piecewise) and arrange.indicator(expr) is not None:
-            self._indicator(expr, after)
+            value, condition = expr.args[0]
+            self.write(value, r"\,")
+            self.write(Indicator(condition), after)
         elif isinstance(expr, Relational):
             self.write(expr.lhs, RELATIONS.get(expr.rel_op, expr.rel_op))
             self.write(expr.rhs, after)
@@ -224,12 +227,24 @@ class _Page:
         else:
             self.put(whole)
 
-    def _derivative(self, expr: Derivative, after: str) -> None:
-        sign = self.printer.derivative_sign(expr)
-        if isinstance(expr.expr, Add | Mul):
-            self._within(rf"{sign} \biggl(", expr.expr, r"\biggr)" + after)
-        else:
-            self._within(sign, expr.expr, after)
+    def _frame(self, expr: Expr) -> Frame | None:
+        """The printer's frame; a function's name before its argument, also where the whole has it as a superscript of e."""
+        if isinstance(expr, exp_) or (isinstance(expr, Pow) and expr.base == S.Exp1):
+            return Frame(r"\exp", expr.exp, "()")
+        found = self.printer.frame(expr)
+        if found is None and isinstance(expr, Function) and len(expr.args) == 1 and self.printer.is_named(expr):
+            return Frame(self.printer.function_name(expr), expr.args[0], "()")
+        return found
+
+    def _framed(self, frame: Frame, after: str) -> None:
+        slashed = isinstance(frame.body, (Mul, Pow)) and self._is_slashed(arrange.fraction(frame.body))
+        crowded = slashed and not self.fits(f"{frame.head}{self.printer.doprint(frame.body)}{frame.foot}{after}")
+        pair = frame.pair or ("()" if crowded else "")
+        opening, closing = ends(pair) if pair else ("", "")
+        before, behind = frame.inside
+        start = rf"{frame.head}\biggl{opening}{before}" if pair else frame.head
+        end = rf"{behind}\biggr{closing}" if pair else behind
+        self._within(start.strip(), frame.body, f"{end}{frame.foot}{after}")
 
     def _all(self, expr: And, after: str) -> None:
         depth = self.lines[-1].depth
@@ -248,49 +263,12 @@ class _Page:
                 self.new_line(depth)
             self.put(part)
 
-    def _run_on(self, sign: str, body: Expr, after: str) -> None:
-        slashed = isinstance(body, (Mul, Pow)) and self._is_slashed(arrange.fraction(body))
-        if isinstance(body, Add) or (slashed and not self.fits(f"{sign} {self.printer.doprint(body)} {after}")):
-            self._within(rf"{sign} \biggl(", body, r"\biggr)" + after)
-        else:
-            self._within(sign, body, after)
-
-    def _indicator(self, expr: Piecewise, after: str) -> None:
-        value, condition = arrange.indicator(expr) or (expr, True)
-        if value != 1:
-            self.write(value, r"\,")
-        self._within(rf"{INDICATOR}\biggl\{{", condition, r"\biggr\}" + after)
-
     def _power(self, expr: Pow, after: str) -> None:
         power = f"^{{{self.printer.superscript(expr.exp)}}}{after}"
-        if isinstance(expr.base, Expectation | Indicator | Relu):
-            self.write(expr.base, power)
+        base, frame = expr.base, self._frame(expr.base)
+        if isinstance(base, Function) and expr.exp.is_Integer and frame is not None:
+            self._framed(replace(frame, head=f"{frame.head}^{{{expr.exp}}}"), after)
+        elif not self.printer.is_compound(base):
+            self.write(base, power)
         else:
-            self._within(r"\biggl(", expr.base, r"\biggr)" + power)
-
-
-def _brackets(printer: HousePrinter, expr: Expr) -> tuple[str, Expr, str] | None:
-    """What is put before, within and behind, for a node that is a body in brackets; None for others."""
-    if isinstance(expr, Expectation):
-        return rf"{printer.expectation_sign(expr)}\biggl[", expr.body, r"\biggr]"
-    if isinstance(expr, Minimum | JointMinimum):
-        return rf"{printer.minimum_sign(expr)}\biggl\{{", expr.body, r"\biggr\}"
-    if isinstance(expr, At):
-        return r"\biggl[", expr.body, rf"\biggr]_{{{printer.place(expr)}}}"
-    if isinstance(expr, AtMinimiser):
-        return r"\biggl[", expr.value, r"\biggr]_{\star}"
-    if isinstance(expr, Solution):
-        return rf"\biggl[ {printer.doprint(expr.variable)}:\;", expr.body, r"= 0 \biggr]"
-    if isinstance(expr, Indicator):
-        return rf"{INDICATOR}\biggl\{{", expr.condition, r"\biggr\}"
-    if isinstance(expr, Relu):
-        return r"\mathrm{relu}\biggl(", expr.args[0], r"\biggr)"
-    if isinstance(expr, ScoredActivation):
-        return rf"\sigma_{{{printer.doprint(expr.index)}}}\biggl(", expr.bare_score(), r"\biggr)"
-    if isinstance(expr, exp_) or (isinstance(expr, Pow) and expr.base == S.Exp1):
-        return r"\exp\biggl(", expr.exp, r"\biggr)"
-    if isinstance(expr, Abs):
-        return r"\biggl|", expr.args[0], r"\biggr|"
-    if isinstance(expr, Function) and len(expr.args) == 1:
-        return rf"{printer.function_name(expr)}\biggl(", expr.args[0], r"\biggr)"
-    return None
+            self._within(r"\biggl(", base, r"\biggr)" + power)

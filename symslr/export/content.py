@@ -10,6 +10,7 @@ from symslr.algebra.derivation import LABELS, Derivation, Step
 from symslr.algebra.rule import Rule
 from symslr.cache.results import Cache
 from symslr.check.graph import Graph, graph, node_name
+from symslr.check.points import restrictions
 from symslr.check.replay import citations, own_rules
 from symslr.check.report import CheckReport
 from symslr.export.abstract import Abstract
@@ -75,7 +76,7 @@ class ClaimEntry:
 
 @dataclass(frozen=True)
 class Section:
-    """One derivation; ``command`` derives it anew.
+    """One derivation; ``command`` derives it anew, ``compared`` says in which ranges its lines were compared.
 
     ``result`` is the last formula as the end of the chain; ``equation`` is what is proved, with its left-hand side.
     """
@@ -97,6 +98,7 @@ class Section:
     own_rules: tuple[str, ...] = ()
     way: Way | None = None
     command: str = ""
+    compared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -261,10 +263,11 @@ def _section(
         ),
         item.sources,
         verdict.overall,
-        tuple(dict.fromkeys(hypothesis.text for hypothesis in item.hypotheses)),
+        tuple(dict.fromkeys((*item.assumptions, *(hypothesis.text for hypothesis in item.hypotheses)))),
         own_rules(item),
         _way(item, rests, lines),
         command.format(item.name),
+        restrictions(item),
     )
 
 

@@ -15,6 +15,7 @@ from symslr.export.verdicts import SIGNS, Verdict, Word
 CLASS = {
     Word.TRUE: "good",
     Word.CONFIRMED: "good",
+    Word.EQUAL: "good",
     Word.FALSE: "bad",
     Word.DIFFERS: "open",
     Word.UNKNOWN: "open",

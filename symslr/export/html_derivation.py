@@ -29,6 +29,8 @@ def derivation(section: Section) -> str:
     parts = [f'<p class="status">{verdict(section.verdict)}{_command(section)}</p>']
     parts += [folding(section.equation)]
     parts += [f'<p class="hypotheses">For {text(", ".join(section.hypotheses))}.</p>'] if section.hypotheses else []
+    compared = escape(", ".join(section.compared))
+    parts += [f'<p class="meta">Compared for {compared}.</p>'] if compared else []
     parts += [f'<p class="meta">Rules of the author, not of symslr: {escape(own)}.</p>'] if own else []
     parts += [_chain(section)]
     link = f'<a class="here" href="#{section.name}" aria-label="Link to this result">#</a>'
@@ -59,8 +61,10 @@ def _chain(section: Section) -> str:
 
 def _beside(claim: ClaimEntry) -> str:
     """What a formula says that the result was held against, in a line that folds and holds no links."""
-    whose = "a formula of our own" if claim.label == "own" else source(claim.source, linked=False)
-    return f"{escape(claim.verdict.word)} against {whose}"
+    place = source(claim.source, linked=False)
+    whose = {"own": "a formula of our own", "reconstructed": f"our reconstruction of {place}"}.get(claim.label, place)
+    to = {Word.EQUAL: "to", Word.CONFIRMED: "by", Word.DIFFERS: "from"}.get(claim.verdict.word, "against")
+    return f"{escape(claim.verdict.word)} {to} {whose}"
 
 
 def _way(way: Way) -> str:

@@ -52,6 +52,7 @@ def verdict(item: Verdict, *, tally: bool = True) -> str:
 MACRO = {
     Word.TRUE: "symslrtrue",
     Word.CONFIRMED: "symslrtrue",
+    Word.EQUAL: "symslrtrue",
     Word.FALSE: "symslrfalse",
     Word.DIFFERS: "symslrdiffers",
     Word.UNKNOWN: "symslrunknown",

@@ -13,9 +13,10 @@ from symslr.algebra.derivation import Derivation, Step
 from symslr.cache.content import content as written
 from symslr.cache.results import Cache, key_of
 from symslr.check.replay import citations
+from symslr.export.arrange import order
 from symslr.export.breaking import Line, latex_lines
 from symslr.export.measure import width
-from symslr.export.printing import HousePrinter
+from symslr.export.printing import HousePrinter, brackets
 from symslr.expression.folded import Activation
 from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
@@ -50,51 +51,53 @@ def printed(item: Derivation, kept: Cache | None = None) -> Printed:
     if kept is None:
         return _printed(item)
     steps = [(step.after, step.remainder, step.relation) for step in item.steps]
-    formulas = item.symbol, item.start, steps, [claim.formula for claim in item.claims], _rests_on(item)
+    formulas = item.symbol, item.start, steps, [claim.formula for claim in item.claims], rests_on(item)
     return kept.computed(key_of("printed", written(formulas)), lambda: _printed(item))
 
 
 def _printed(item: Derivation) -> Printed:
     printer = HousePrinter()
 
-    def lines(expr: Expr, relation: str, symbol: str = item.symbol) -> tuple[Line, ...]:
+    def lines(expr: Expr, relation: str, symbol: str = item.symbol, tail: str = "") -> tuple[Line, ...]:
         lead = f"{symbol} {relation}" if symbol else ""
-        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, printer=printer))
+        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, tail=tail, printer=printer))
 
-    relation = RELATIONS[item.relation]
+    relation, tail = RELATIONS[item.relation], ""
+    if item.relation == "~":
+        relation, tail = "=", rf"{{}} + O{brackets(printer.doprint(order(item.remainder)))}"
     told = _bare(printer.doprint(item.start)) == _bare(item.symbol)
     # In the order of reading: the printer names token laws as it meets them.
     here, start = tuple(_here(item, printer)), lines(item.start, "=", "" if told else item.symbol)
     steps = tuple(_step_lines(step, printer) for step in item.steps)
-    result = lines(item.result, relation)
-    equation = result if item.symbol and item.steps else _equation(item, relation, printer)
-    claims = tuple(lines(claim.formula, relation) for claim in item.claims)
+    result = lines(item.result, relation, tail=tail)
+    equation = result if item.symbol and item.steps else _equation(item, relation, tail, printer)
+    claims = tuple(lines(claim.formula, RELATIONS[item.relation]) for claim in item.claims)
     definitions = {
         q: tuple(latex_lines(q.definition(), LINE_WIDTH, lead=f"{printer.doprint(q)} :=", printer=printer))
-        for q in _rests_on(item)
+        for q in rests_on(item)
     }
     said = tuple((q.postulate, lines) for q, lines in definitions.items())
     return Printed(here, start, steps, result, equation, claims, said)
 
 
-def _rests_on(item: Derivation) -> tuple[Quantity, ...]:
+def rests_on(item: Derivation) -> tuple[Quantity, ...]:
     """The definitions and postulates behind a result, its own last."""
     chains = [*citations(item), item]
     return tuple({quantity.func: quantity for chain in chains for quantity in chain.quantities}.values())
 
 
-def _equation(item: Derivation, relation: str, printer: HousePrinter) -> tuple[Line, ...]:
+def _equation(item: Derivation, relation: str, tail: str, printer: HousePrinter) -> tuple[Line, ...]:
     """What a derivation without a symbol proves: start and result; one without steps states its start."""
 
-    def lines(expr: Expr, lead: str) -> tuple[Line, ...]:
-        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, printer=printer))
+    def lines(expr: Expr, lead: str, tail: str = "") -> tuple[Line, ...]:
+        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, tail=tail, printer=printer))
 
     if not item.steps:
         return lines(item.start, f"{item.symbol} =" if item.symbol else "")
     left = printer.doprint(item.start)
     if width(left) <= LINE_WIDTH / 2:
-        return lines(item.result, f"{left} {relation}")
-    return (*lines(item.start, ""), *lines(item.result, relation))
+        return lines(item.result, f"{left} {relation}", tail)
+    return (*lines(item.start, ""), *lines(item.result, relation, tail))
 
 
 def _step_lines(step: Step, printer: HousePrinter) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
@@ -123,10 +126,7 @@ def _here(item: Derivation, printer: HousePrinter) -> Iterator[str]:
         if law.weight != 1 and (name := printer.weight_name(law)) not in said:
             said[name] = _weight(law, name, printer)
     yield from filter(None, said.values())
-    for kernel, normalised, offset, scale in dict.fromkeys(
-        node.args[1:5] for node in _ordered(expressions, Activation)
-    ):
-        yield _activation(kernel, bool(normalised), offset, scale, printer)
+    yield from dict.fromkeys(_activation(node, printer) for node in _ordered(expressions, Activation))
     for scalar_law, name in printer.laws.items():
         yield f"${name}(x) = {printer.doprint(scalar_law.density)}$ is a density on {_support(scalar_law, printer)}."
 
@@ -148,19 +148,23 @@ def _weight(law: SequenceLaw, name: str, printer: HousePrinter) -> str:
     return rf"$\mathbb{{E}}_{{{name}}}$ has the weight $\displaystyle {formula}${tokens}."
 
 
-def _activation(kernel: Expr, normalised: bool, offset: Expr, scale: Expr, printer: HousePrinter) -> str:
+def _activation(node: Activation, printer: HousePrinter) -> str:
+    _, kernel, normalised, offset, scale, _ = node.args
+    if node.is_softmax:
+        return rf"The attention is $\sigma_l = {printer.doprint(node.at(l))}$."
+    sigma = printer.attention_name(node)
     argument = printer.doprint(scale * chi[l])
     above = rf"\kappa({argument})"
-    if normalised:
+    if normalised == 1:
         total = rf"\sum_{{m}} \kappa({printer.doprint(scale * chi[index_m])})"
         below = total if offset == 0 else rf"{printer.doprint(offset)} + {total}"
         formula = (
-            rf"\sigma_l = {above} \big/\allowbreak \bigl({below}\bigr)"
+            rf"{sigma}_l = {above} \big/\allowbreak \bigl({below}\bigr)"
             if offset != 0
-            else rf"\sigma_l = {above} \big/\allowbreak {below}"
+            else rf"{sigma}_l = {above} \big/\allowbreak {below}"
         )
     else:
-        formula = rf"\sigma_l = {above}"
+        formula = rf"{sigma}_l = {above}"
     if isinstance(kernel, (AppliedUndef, OpenKernel)):
         return rf"The attention is ${formula}$ with any kernel ${printer.function_name(kernel)}$."
     return rf"The attention is ${formula}$ with $\kappa(x) = {printer.doprint(kernel)}$."

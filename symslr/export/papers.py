@@ -10,14 +10,15 @@ from symslr.export import html, latex
 from symslr.export.bibliography import key_of, place_in
 from symslr.export.text import plain_to_tex, text_to_tex
 from symslr.export.verdicts import counted
-from symslr.validation.papers import NOT_SAID, Beside, Entry, Likeness
+from symslr.validation.papers import Beside, Entry, Likeness
 
 HEADING = "The papers to the letter"
 
 OPENING = (
     "Every statement, figure and experiment of the sources that is known to us, beside what was found here. The sources'"
-    ' own texts were not at hand: what they state is taken from summaries and captions of them. "Same" stands only where'
-    " the checks of this report confirm it."
+    " own texts were not at hand: what they state is taken from abstracts, captions, summaries and notes of readers."
+    ' "Same" and "answered" stand only where the checks of this report confirm them; "reconstructed" says that the'
+    " source's formula or layout is a reading of ours, so that nothing is compared with the source's own."
 )
 SETTINGS = "Settings of the figures"
 SETTINGS_OPENING = (
@@ -26,9 +27,11 @@ SETTINGS_OPENING = (
 )
 
 SIGNS = {
-    Likeness.SAME: ("good", "=", r"\symslrtrue"),
+    Likeness.SAME: ("good", "✓", r"\symslrtrue"),
+    Likeness.PARTLY: ("open", "≈", r"\symslrpartly"),
+    Likeness.ANSWERED: ("good", "✓", r"\symslrtrue"),
     Likeness.DIFFERS: ("open", "≠", r"\symslrdiffers"),
-    Likeness.RECONSTRUCTED: ("good", "≈", r"\symslrtrue"),
+    Likeness.RECONSTRUCTED: ("open", "≈", r"\symslrpartly"),
     Likeness.OUT_OF_REACH: ("none", "–", r"\symslrunknown"),
     Likeness.UNDECIDED: ("none", "?", r"\symslrunknown"),
 }
@@ -109,12 +112,7 @@ def _link(name: str, targets: set[str]) -> str:
 
 def _setting_to_html(row: Beside, first: bool, targets: set[str]) -> tuple[str, ...]:
     figure = _link(row.figure, targets) if first else ""
-    return figure, html.text(row.setting), html.text(row.ours), html.text(_theirs(row)), html.text(row.why)
-
-
-def _theirs(row: Beside) -> str:
-    """What stands in the column of the source's setting."""
-    return {True: "the same", None: row.theirs and NOT_SAID, False: row.theirs}[row.equal]
+    return figure, html.text(row.setting), html.text(row.ours), html.text(row.said), html.text(row.why)
 
 
 def papers_to_tex(entries: Sequence[Entry], settings: Sequence[Beside]) -> str:
@@ -148,7 +146,7 @@ def _entry_to_tex(entry: Entry) -> tuple[str, ...]:
 
 def _setting_to_tex(row: Beside, first: bool) -> tuple[str, ...]:
     figure = rf"\texttt{{{_breakable(row.figure)}}}" if first else ""
-    return figure, *map(text_to_tex, (row.setting, row.ours, _theirs(row), row.why))
+    return figure, *map(text_to_tex, (row.setting, row.ours, row.said, row.why))
 
 
 def _breakable(name: str) -> str:

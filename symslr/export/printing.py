@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from inspect import signature
 
 from sympy import (
+    Abs,
     Add,
     Basic,
     Derivative,
@@ -37,11 +39,12 @@ from symslr.export.laws import family
 from symslr.export.measure import width as measured
 from symslr.export.text import name_to_tex
 from symslr.expression.at import At
+from symslr.expression.configuration import PosteriorMean
 from symslr.expression.expectation import Expectation, ScalarExpectation, SequenceExpectation
-from symslr.expression.folded import ConditionalMean, Minimum
-from symslr.expression.joint import JointMinimum
-from symslr.expression.sample import SampleExpectation
-from symslr.expression.signs import Indicator, Relu, SignExpectation
+from symslr.expression.folded import Activation, ConditionalMean, Minimum
+from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
+from symslr.expression.scored import ScoredActivation
+from symslr.expression.signs import Indicator, Relu
 from symslr.model.scalar_law import ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 
@@ -52,23 +55,42 @@ SHORT_EXPONENT = 48
 LONG_PLACE = 12.0
 """Width in em of a place, such as ``m=0, q=1``, from which it has a name in a formula on several lines."""
 
-NAMES = {"log": r"\log", "gamma": r"\Gamma", "OpenKernel": r"\kappa"}
-"""Functions whose LaTeX name SymPy's printer keeps to itself, and the kernel that is left open."""
+NAMES = {"log": r"\log", "gamma": r"\Gamma", "NormalCdf": r"\Phi", "OpenKernel": r"\kappa"}
+"""Functions whose LaTeX name is not that of their class."""
 INDICATOR = r"\mathbf{1}"
 """What stands before the braces around a condition: 1 where it holds, 0 where it does not."""
 
 
+def ends(pair: str) -> tuple[str, str]:
+    """LaTeX of the two brackets of a pair."""
+    return {"{}": (r"\{", r"\}"), "<>": (r"\langle ", r"\rangle")}.get(pair) or (pair[0], pair[1])
+
+
 def brackets(tex: str, pair: str = "()") -> str:
     """``tex`` in brackets as tall as it is."""
-    opening, closing = (rf"\{c}" if c in "{}" else c for c in pair)
-    if any(command in tex for command in TALL):
+    opening, closing = ends(pair)
+    if pair == "<>" or any(command in tex for command in TALL):
         return rf"\left{opening}{tex}\right{closing}"
     return f"{opening}{tex}{closing}"
 
 
+@dataclass(frozen=True)
+class Frame:
+    """A node as a body between signs: ``head``, an opening bracket, the body, a closing bracket, ``foot``.
+
+    ``pair`` are the brackets, empty where the body runs on; ``inside`` is what stands within them around the body.
+    """
+
+    head: str
+    body: Expr
+    pair: str
+    foot: str = ""
+    inside: tuple[str, str] = ("", "")
+
+
 class HousePrinter(LatexPrinter):
     """One printer per derivation: ``laws`` collects the token laws that have no name of their own, as p_1, p_2, ..., and
-    ``weights`` the weights of sequences with their tokens' law, as g, g', ...
+    ``weights`` the weights of sequences with their tokens' law, as g, g', ..., ``attentions`` those that are not softmax.
 
     Differences from SymPy: plain terms come before expectations and integrals; large factors stand after the fraction;
     1/sqrt(2 pi) is one root; a superscript of e has slashed fractions and a long one becomes exp(...); the law of a
@@ -79,6 +101,7 @@ class HousePrinter(LatexPrinter):
         super().__init__()
         self.laws: dict[ScalarLaw, str] = {}
         self.weights: dict[tuple[Expr, ScalarLaw], str] = {}
+        self.attentions: dict[tuple[Basic, ...], str] = {}
         self._slashed = False
         self._named = False
         self._places: dict[tuple[Basic, ...], str] = {}
@@ -95,6 +118,10 @@ class HousePrinter(LatexPrinter):
 
     def _printed(self, expr: object, **kwargs: object) -> str:
         # SymPy asks the node's own _latex first; the house's way of printing a node comes before it.
+        if isinstance(expr, Expr) and not kwargs and (frame := self.frame(expr)) is not None:
+            return self._framed(frame)
+        if isinstance(expr, Function) and type(expr).__name__ in NAMES:
+            return self._function(expr, str(kwargs.get("exp", "")))
         own = getattr(self, f"_house_{type(expr).__name__}", None)
         return own(expr, **kwargs) if own is not None else super()._print(expr, **kwargs)
 
@@ -124,9 +151,6 @@ class HousePrinter(LatexPrinter):
         used = {node.args[1:] for node in expr.atoms(At)}
         yield from ((name, self._values(pairs)) for pairs, name in self._places.items() if pairs in used)
 
-    def _house_At(self, expr: At) -> str:
-        return f"{brackets(self._print(expr.body), '[]')}_{{{self.place(expr)}}}"
-
     # Sums and products
 
     def ordered_terms(self, expr: Expr) -> list[Expr]:
@@ -150,7 +174,7 @@ class HousePrinter(LatexPrinter):
     def _house_Mul(self, expr: Mul) -> str:
         parts = arrange.fraction(expr)
         bar = self.bar(parts)
-        printed = self._factors(parts.tail) if not bar else self._factors(parts.tail, after=bar)
+        printed = self.factors(parts.tail) if not bar else self.factors(parts.tail, after=bar)
         if not parts.negative:
             return printed or "1"
         factors = (*parts.numerator, *parts.tail)
@@ -160,9 +184,9 @@ class HousePrinter(LatexPrinter):
     def bar(self, parts: arrange.Fraction) -> str:
         """The fraction of a product, or its plain factors where nothing stands below a bar; empty for 1."""
         if not parts.denominator:
-            return self._factors(parts.numerator, more=bool(parts.tail)) if parts.numerator else ""
-        above = self._factors(parts.numerator) if parts.numerator else "1"
-        below = self._factors(parts.denominator)
+            return self.factors(parts.numerator, more=bool(parts.tail)) if parts.numerator else ""
+        above = self.factors(parts.numerator) if parts.numerator else "1"
+        below = self.factors(parts.denominator)
         if (
             not self._slashed
             and len(parts.numerator) == 1
@@ -177,7 +201,7 @@ class HousePrinter(LatexPrinter):
         several = len(parts.denominator) > 1 or isinstance(parts.denominator[0], (Add, Mul))
         return f"{above}/{brackets(below) if several else below}"
 
-    def _factors(self, factors: Sequence[Expr], *, after: str = "", more: bool = False) -> str:
+    def factors(self, factors: Sequence[Expr], *, after: str = "", more: bool = False) -> str:
         tex = after
         for i, factor in enumerate(factors):
             last = i == len(factors) - 1 and not more
@@ -202,14 +226,17 @@ class HousePrinter(LatexPrinter):
             return rf"\sqrt{index}{{{self._print(base)}}}"
         if isinstance(base, Function) and not isinstance(base, exp_) and power.is_Integer:
             own = getattr(base, "_latex", None)
-            if own is not None and "exp" in signature(own).parameters:
+            if own is not None and type(base).__name__ not in NAMES and "exp" in signature(own).parameters:
                 return str(own(self, exp=self._print(power)))
             return self._function(base, self._print(power))
         printed = self._print(base)
-        compound = isinstance(base, (Add, Mul, Pow, Rational, Function, *arrange.RUNS_ON)) and not base.is_Integer
-        if compound or (isinstance(base, Number) and base.is_negative):
-            printed = brackets(printed)
+        printed = brackets(printed) if self.is_compound(base) else printed
         return f"{printed}^{{{self.superscript(power)}}}"
+
+    def is_compound(self, base: Expr) -> bool:
+        """Whether the base of a power is put in brackets."""
+        compound = isinstance(base, (Add, Mul, Pow, Rational, Function, *arrange.RUNS_ON)) and not base.is_Integer
+        return compound or (isinstance(base, Number) and bool(base.is_negative))
 
     def superscript(self, power: Expr) -> str:
         """``power`` as it is set small, in an exponent or an index: fractions with a slash."""
@@ -260,7 +287,10 @@ class HousePrinter(LatexPrinter):
         raised = f"^{{{power}}}" if power else ""
         return f"{self.function_name(expr)}{raised}{{{brackets(', '.join(self._print(arg) for arg in expr.args))}}}"
 
-    _house_log = _house_gamma = _house_erf = _house_erfc = _print_Function
+    def is_named(self, expr: Expr) -> bool:
+        """Whether a function is printed as its name and its arguments in brackets, not in signs of its own as a floor is."""
+        own = type(expr).__name__
+        return own in NAMES or not (hasattr(expr, "_latex") or hasattr(self, f"_print_{own}"))
 
     def _house_Indexed(self, expr: Indexed) -> str:
         return rf"{self._print(expr.base)}_{{{','.join(self.superscript(index) for index in expr.indices)}}}"
@@ -269,40 +299,82 @@ class HousePrinter(LatexPrinter):
         indices = [self.superscript(index) for index in expr.args[:2]]
         return rf"\delta_{{{(' ' if all(len(i) == 1 for i in indices) else ', ').join(indices)}}}"
 
-    def _house_expectation(self, expr: Expectation) -> str:
-        return f"{self.expectation_sign(expr)}{brackets(self._print(expr.body), '[]')}"
+    # Nodes that are a body between signs
 
-    _house_SequenceExpectation = _house_ScalarExpectation = _house_LengthExpectation = _house_expectation
-    _house_SampleExpectation = _house_SignExpectation = _house_expectation
+    def frame(self, expr: Expr) -> Frame | None:
+        """The signs around the body of an expectation, an integral, a function; None for a node that is none of these.
+
+        A node that is printed whole and one that is broken over lines have the same.
+        """
+        match expr:
+            case Expectation():
+                return Frame(self.expectation_sign(expr), expr.body, "[]")
+            case PosteriorMean():
+                return Frame("", expr.body, "<>")
+            case Minimum():
+                return Frame(rf"\min_{{{self._print(expr.variable)}}} ", expr.body, "{}")
+            case JointMinimum():
+                families = ",".join(self._print(family.label) for family in expr.families)
+                return Frame(rf"\min_{{{families}}} ", expr.body, "{}")
+            case At():
+                return Frame("", expr.body, "[]", f"_{{{self.place(expr)}}}")
+            case AtMinimiser():
+                return Frame("", expr.value, "[]", r"_{\star}")
+            case Solution():
+                return Frame("", expr.body, "[]", inside=(rf"{self._print(expr.variable)}:\; ", " = 0"))
+            case Piecewise() if arrange.indicator(expr) is not None and expr.args[0][0] == 1:
+                return Frame(INDICATOR, expr.args[0][1], "{}")
+            case Indicator():
+                return Frame(INDICATOR, expr.condition, "{}")
+            case Relu():
+                return Frame(r"\mathrm{relu}", expr.args[0], "()")
+            case ScoredActivation():
+                return Frame(rf"\sigma_{{{self._print(expr.index)}}}", expr.bare_score(), "()")
+            case Abs():
+                return Frame("", expr.args[0], "||")
+            case Integral():
+                signs = " ".join(map(self._integral_sign, reversed(expr.limits)))
+                over = "".join(rf" \,\mathrm{{d}}{self._print(limit[0])}" for limit in expr.limits)
+                return Frame(f"{signs} ", expr.function, self._held(expr.function), over)
+            case Sum() | Product():
+                return Frame(f"{self._sum_sign(expr)} ", expr.function, self._held(expr.function))
+            case Derivative():
+                product = "()" if isinstance(expr.expr, Mul) else ""
+                return Frame(f"{self._derivative_sign(expr)} ", expr.expr, product or self._held(expr.expr))
+        return None
+
+    def _held(self, body: Expr) -> str:
+        """The brackets around what a sign without brackets of its own stands before: a sum, or what begins with a minus."""
+        return "()" if isinstance(body, Add) or arrange.is_negative(body) else ""
+
+    def _framed(self, frame: Frame) -> str:
+        before, after = frame.inside
+        body = f"{before}{self._print(frame.body)}{after}"
+        return f"{frame.head}{brackets(body, frame.pair) if frame.pair else body}{frame.foot}"
 
     def expectation_sign(self, expr: Expectation) -> str:
-        """E with what it runs over below: g or 0 for sequences, L for the length, a variable and its law."""
+        """E with what it runs over below: the weight of sequences, a variable and its law, or what the node itself says."""
         if isinstance(expr, ScalarExpectation):
             below = rf"{self._print(expr.variable)}\sim {self.law_name(expr.law)}"
-        elif isinstance(expr, SequenceExpectation):
-            below = "0" if expr.law.weight == S.One else self.weight_name(expr.law)
-        elif isinstance(expr, SignExpectation):
-            below = rf"w\in\{{\pm1\}}^{{{self.superscript(expr.count)}}}"
-        elif isinstance(expr, SampleExpectation):
-            return r"\mathbb{E}"
+        elif isinstance(expr, SequenceExpectation) and expr.law.weight != S.One:
+            below = self.weight_name(expr.law)
         else:
-            below = "L"
-        return rf"\mathbb{{E}}_{{{below}}}"
+            below = expr.below(self)
+        return r"\mathbb{E}" + (f"_{{{below}}}" if below else "")
+
+    def attention_name(self, expr: Activation | ScoredActivation) -> str:
+        """sigma, sigma', ...: a letter for every attention that is met, those with one kernel, normaliser and scale alike."""
+        return self.attentions.setdefault(expr.args[1:5], r"\sigma" + "'" * len(self.attentions))
+
+    def _house_Activation(self, expr: Activation) -> str:
+        index = self.superscript(expr.index)
+        if expr.is_softmax:
+            return rf"\operatorname{{softmax}}({self._print(expr.scores)})_{{{index}}}"
+        return rf"{self.attention_name(expr)}_{{{index}}}"
 
     def _house_ConditionalMean(self, expr: ConditionalMean) -> str:
         given_tokens = rf"{self._print(expr.label)} \mid X"
         return rf"\mathbb{{E}}{brackets(given_tokens, '[]')}"
-
-    def _house_Minimum(self, expr: Minimum) -> str:
-        return f"{self.minimum_sign(expr)} {brackets(self._print(expr.body), '{}')}"
-
-    _house_JointMinimum = _house_Minimum
-
-    def minimum_sign(self, expr: Minimum | JointMinimum) -> str:
-        """min with its variables below."""
-        if isinstance(expr, JointMinimum):
-            return rf"\min_{{{','.join(self._print(family.label) for family in expr.families)}}}"
-        return rf"\min_{{{self._print(expr.variable)}}}"
 
     def law_name(self, law: ScalarLaw) -> str:
         """N(mean, variance), Laplace(mean, scale), or p_i for a law that has no name."""
@@ -319,71 +391,30 @@ class HousePrinter(LatexPrinter):
                 return name
         return self.weights.setdefault((law.weight, law.base), "g" + "'" * len(self.weights))
 
-    def _house_Integral(self, expr: Integral) -> str:
-        return f"{self.integral_sign(expr)} {self.integrand(expr)}{self.differentials(expr)}"
-
-    def integral_sign(self, expr: Integral) -> str:
-        """The integral signs with their limits, the outermost first."""
-        return " ".join(self._one_sign(limit) for limit in reversed(expr.limits))
-
-    def _one_sign(self, limit: Sequence[Expr]) -> str:
-        lower, upper = limit[1:] if len(limit) == 3 else ("", "")
-        bounds = f"_{{{self._print(lower)}}}^{{{self._print(upper)}}}" if len(limit) == 3 else ""
-        return rf"\int{bounds}"
-
-    def integrand(self, expr: Integral) -> str:
-        """What stands between the integral sign and the differentials."""
-        printed = self._print(expr.function)
-        return brackets(printed) if isinstance(expr.function, Add) else printed
-
-    def differentials(self, expr: Integral) -> str:
-        """The differentials, the innermost first."""
-        return "".join(rf" \,\mathrm{{d}}{self._print(limit[0])}" for limit in expr.limits)
-
     def _house_Piecewise(self, expr: Piecewise) -> str:
         parts = arrange.indicator(expr)
         if parts is None:
             return super()._print_Piecewise(expr)
         value, condition = parts
-        sign = f"{INDICATOR}{brackets(self._print(condition), '{}')}"
-        return sign if value == 1 else self._factors((value,), more=True) + rf" \,{sign}"
+        return rf"{self.factors((value,), more=True)} \,{self._print(Indicator(condition))}"
 
-    def _house_Indicator(self, expr: Indicator) -> str:
-        return f"{INDICATOR}{brackets(self._print(expr.condition), '{}')}"
+    def _integral_sign(self, limit: Sequence[Expr]) -> str:
+        lower, upper = limit[1:] if len(limit) == 3 else ("", "")
+        bounds = f"_{{{self._print(lower)}}}^{{{self._print(upper)}}}" if len(limit) == 3 else ""
+        return rf"\int{bounds}"
 
-    def _house_Relu(self, expr: Relu) -> str:
-        return rf"\mathrm{{relu}}{brackets(self._print(expr.args[0]))}"
+    def _sum_sign(self, expr: Sum | Product) -> str:
+        sign = r"\sum" if isinstance(expr, Sum) else r"\prod"
+        return " ".join(
+            rf"{sign}_{{{self._print(index)}={self.superscript(low)}}}^{{{self.superscript(high)}}}"
+            for index, low, high in reversed(expr.limits)
+        )
 
-    def _house_Derivative(self, expr: Derivative) -> str:
-        printed = self._print(expr.expr)
-        body = brackets(printed) if isinstance(expr.expr, Add | Mul) else printed
-        return f"{self.derivative_sign(expr)} {body}"
-
-    def derivative_sign(self, expr: Derivative) -> str:
-        """The operator before the function."""
+    def _derivative_sign(self, expr: Derivative) -> str:
         sign = r"\partial" if requires_partial(expr.expr) else r"\mathrm{d}"
         below = (rf"{sign} {self._print(s)}" + (f"^{{{n}}}" if n != 1 else "") for s, n in expr.variable_count)
         order = expr.derivative_count
         return rf"\frac{{{sign}{f'^{{{order}}}' if order != 1 else ''}}}{{{' '.join(below)}}}"
-
-    def _house_Product(self, expr: Product) -> str:
-        printed = self._print(expr.function)
-        return f"{self.product_sign(expr)} {brackets(printed) if isinstance(expr.function, Add) else printed}"
-
-    def product_sign(self, expr: Product) -> str:
-        """The product signs with their limits."""
-        return self.sum_sign(expr).replace(r"\sum", r"\prod")
-
-    def _house_Sum(self, expr: Sum) -> str:
-        printed = self._print(expr.function)
-        return f"{self.sum_sign(expr)} {brackets(printed) if isinstance(expr.function, Add) else printed}"
-
-    def sum_sign(self, expr: Sum | Product) -> str:
-        """The summation signs with their limits."""
-        return " ".join(
-            rf"\sum_{{{self._print(index)}={self.superscript(low)}}}^{{{self.superscript(high)}}}"
-            for index, low, high in reversed(expr.limits)
-        )
 
 
 def house_latex(expr: Expr, printer: HousePrinter | None = None) -> str:

@@ -29,6 +29,7 @@ MACROS = r"""% Macros for the fragments of symslr. In the preamble of your paper
 \providecommand{\symslrtrue}[1]{\textcolor{symslrgood}{$\checkmark$~#1}}
 \providecommand{\symslrfalse}[1]{\textcolor{symslrbad}{$\times$~#1}}
 \providecommand{\symslrdiffers}[1]{\textcolor{symslropen}{$\neq$~#1}}
+\providecommand{\symslrpartly}[1]{\textcolor{symslropen}{$\approx$~#1}}
 \providecommand{\symslrunknown}[1]{\textcolor{symslropen}{?~#1}}
 \definecolor{symslrgood}{HTML}{1B6E3A}
 \definecolor{symslrbad}{HTML}{B3261E}
@@ -102,8 +103,9 @@ READING = (
     "Behind each result stand its verdict and its place in the supplement (supplement.pdf), which has all chains, the rules,"
     " the checks and the figures that are left out here. A chain of a few lines is printed, with the rule of each step at"
     " the right; a result that the same steps prove is a line below, and one that needs more room is named. A formula that the"
-    " result was compared with is published (read in the source), reconstructed (the source names the statement, and its"
-    " formula was not at hand), quoted (from a summary) or our own; confirmed says that the two are equal."
+    " result was compared with is published (the source's, as textbooks have it), reconstructed (the source names the"
+    " statement, and its formula was not at hand), quoted (from a summary) or our own. Confirmed says that the result is a"
+    " published formula; equal, that it is the one that we wrote down for the statement."
 )
 OPENING = 3.6
 """Inches of the tallest figure of an abstract: it stands on its page."""

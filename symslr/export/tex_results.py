@@ -101,7 +101,8 @@ def _short_chain(section: Section, numbers: Mapping[str, str]) -> str:
         if step.cites in numbers:
             rows += row(step.lines, f"by {see(step.cites, numbers)}", len(numbers[step.cites]) + 3)
         else:
-            rows += row(step.lines, text_to_tex(step.rule.name), len(step.rule.name))
+            lines = section.result if step.remainder and step is section.steps[-1] else step.lines
+            rows += row(lines, text_to_tex(step.rule.name), len(step.rule.name))
     return aligned(rows)
 
 

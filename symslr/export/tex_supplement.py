@@ -120,7 +120,7 @@ def _checks(sections: Sequence[Section], places: dict[str, str], when: str) -> s
 def _checked(section: Section, place: str) -> str:
     found = section.verdict
     good = sum(step.verdict.word is Word.TRUE for step in section.steps)
-    fine = sum(claim.verdict.word is Word.CONFIRMED for claim in section.claims)
+    fine = sum(claim.verdict.word in (Word.CONFIRMED, Word.EQUAL) for claim in section.claims)
     claims = f"{fine}/{len(section.claims)}" if section.claims else ""
     effective = f"{found.effective}/{found.total}" if found.total else ""
     digits = "" if found.digits is None else str(found.digits)

@@ -15,8 +15,7 @@ from symslr.validation.validation import NamedComparison
 OPENING = (
     "Each number of the theory stands beside one that was found without it: by simulation, by brute force or by"
     " training networks. A simulation agrees within 4 standard errors, and a count where the exact binomial test finds"
-    " it as likely as that (the note has the tail). Every other comparison has a tolerance of its own, which stands in"
-    " checks.json."
+    " it as likely as that (the note has the tail). Beside each verdict stands the distance that was allowed."
 )
 """What the section says about itself; plain text."""
 
@@ -50,7 +49,7 @@ def _to_tex(item: Validation) -> str:
 {summary}
 
 {{\footnotesize\setlength{{\tabcolsep}}{{4pt}}
-\begin{{longtable}}{{@{{}}{column(".22")}rrl{column(".38")}@{{}}}}
+\begin{{longtable}}{{@{{}}{column(".22")}rrl{column(".35")}@{{}}}}
 \toprule
 {" & ".join(HEAD)} \\
 \midrule
@@ -95,12 +94,13 @@ def _words_to_html(name: str) -> str:
 
 
 def _verdict_to_tex(row: NamedComparison) -> str:
-    return r"\symslrtrue{agrees}" if row.agrees else r"\symslrfalse{differs}"
+    within = f"within {_number_to_tex(row.tolerance)}"
+    return rf"\symslrtrue{{{within}}}" if row.agrees else rf"\symslrfalse{{not {within}}}"
 
 
 def _verdict_to_html(row: NamedComparison) -> str:
-    kind, said = ("good", "✓ agrees") if row.agrees else ("bad", "✗ differs")
-    return html.marked(kind, said)
+    within = f"within {_number_to_html(row.tolerance)}"
+    return html.marked("good", f"✓ {within}") if row.agrees else html.marked("bad", f"✗ not {within}")
 
 
 def _number_to_tex(number: float) -> str:

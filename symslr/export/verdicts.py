@@ -6,18 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from symslr.algebra.derivation import Derivation
+from symslr.algebra.derivation import Claim, Derivation
 from symslr.check.report import CheckReport, DerivationCheck, StepCheck
 from symslr.check.report import Verdict as Found
 
 
 class Word(StrEnum):
-    """A verdict in one word. Unknown is no pass; a claim that differs was quoted from a summary and is no error."""
+    """A verdict in one word. Unknown is no pass; a claim that differs was quoted from a summary and is no error.
+
+    A result that is the formula of a claim is confirmed where that was read in its source, and else equal to it.
+    """
 
     TRUE = "checked"
     UNKNOWN = "not decided"
     FALSE = "false"
     CONFIRMED = "confirmed"
+    EQUAL = "equal"
     DIFFERS = "differs"
     UNCHECKED = "not checked"
 
@@ -25,6 +29,7 @@ class Word(StrEnum):
 SIGNS = {
     Word.TRUE: "✓",
     Word.CONFIRMED: "✓",
+    Word.EQUAL: "✓",
     Word.FALSE: "✗",
     Word.DIFFERS: "≠",
     Word.UNKNOWN: "?",
@@ -97,7 +102,9 @@ def _of(item: Derivation, check: DerivationCheck | None) -> DerivationVerdict:
     counts = sum(tally.effective for tally in told), sum(tally.tried for tally in told)
     overall = Verdict(STEP_WORDS[check.verdict], *counts, digits)
     start = _part(check.start) if check.start is not None else UNCHECKED
-    return DerivationVerdict(overall, start, tuple(map(_part, check.steps)), tuple(map(_claim, check.claims)))
+    return DerivationVerdict(
+        overall, start, tuple(map(_part, check.steps)), tuple(map(_claim, check.claims, item.claims))
+    )
 
 
 def _part(part: StepCheck) -> Verdict:
@@ -107,11 +114,12 @@ def _part(part: StepCheck) -> Verdict:
     )
 
 
-def _claim(part: StepCheck) -> Verdict:
+def _claim(part: StepCheck, claim: Claim) -> Verdict:
     found = _part(part)
     if found.word in (Word.DIFFERS, Word.FALSE):
         return replace(found, detail=f"Derived and published: {found.detail}." if found.detail else "")
     if found.word is not Word.TRUE:
         return found
     detail = "SymPy proves the two formulas equal." if part.symbolic else ""
-    return Verdict(Word.CONFIRMED, found.effective, found.total, found.digits, detail)
+    word = Word.CONFIRMED if claim.label == "published" else Word.EQUAL
+    return Verdict(word, found.effective, found.total, found.digits, detail)

@@ -32,12 +32,9 @@ class ConfigurationMean(Expectation):
     def bound(self) -> frozenset[Basic]:
         return self.prior.bound
 
-    def _sympystr(self, printer: StrPrinter) -> str:
-        return f"E_h[{printer._print(self.body)}]"
-
-    def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
-        power = "" if exp is None else f"^{{{exp}}}"
-        return rf"\mathbb{{E}}_{{h}}\left[{printer._print(self.body)}\right]{power}"
+    @property
+    def subscript(self) -> str:
+        return "h"
 
 
 @final
@@ -60,13 +57,6 @@ class ConfigurationExpectation(Expectation):
     def subscript(self) -> str:
         """0 for the unweighted law, w for a reweighted one."""
         return "0" if self.law.weight == S.One else "w"
-
-    def _sympystr(self, printer: StrPrinter) -> str:
-        return f"E_{self.subscript}[{printer._print(self.body)}]"
-
-    def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
-        power = "" if exp is None else f"^{{{exp}}}"
-        return rf"\mathbb{{E}}_{{{self.subscript}}}\left[{printer._print(self.body)}\right]{power}"
 
 
 @final
@@ -106,7 +96,7 @@ class PosteriorMean(Expr):
 
 @final
 class Precision(Expr):
-    """(C^-1)_ij of a covariance C over tokens; ``args = (covariance, i, j, length)``, C an expression in ``l`` and ``m``."""
+    """(K^-1)_ij of a covariance K over tokens; ``args = (covariance, i, j, length)``, K an expression in ``l`` and ``m``."""
 
     is_commutative = True
     is_real = True
@@ -135,20 +125,20 @@ class Precision(Expr):
         return self.func(covariance, *(arg.subs(old, new) for arg in self.args[1:]))
 
     def _sympystr(self, printer: StrPrinter) -> str:
-        return f"C^-1[{self.args[1]}, {self.args[2]}]"
+        return f"K^-1[{self.args[1]}, {self.args[2]}]"
 
     def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
         power = "" if exp is None else f"^{{{exp}}}"
         places = ",".join(map(printer._print, self.places))
-        return rf"\left(C^{{-1}}\right)_{{{places}}}{power}"
+        return rf"\left(K^{{-1}}\right)_{{{places}}}{power}"
 
 
 @final
 class ShiftedDensity(Expr):
-    """N(chi; mu, C)/N(chi; 0, C), the density of Gaussian keys with means mu over that without.
+    """N(chi; mu, K)/N(chi; 0, K), the density of Gaussian keys with means mu over that without.
 
     ``args = (means, covariance, length)``: one mean for each direction, an expression in the position ``l`` and in the
-    configuration; C an expression in ``l`` and ``m``.
+    configuration; K an expression in ``l`` and ``m``.
     """
 
     is_commutative = True
@@ -204,7 +194,7 @@ class ShiftedDensity(Expr):
         power = "" if exp is None else f"^{{{exp}}}"
         means = ",".join(map(printer._print, self.means))
         return (
-            rf"\frac{{\mathcal{{N}}\left(\chi;({means})_{{l}},C\right)}}{{\mathcal{{N}}\left(\chi;0,C\right)}}{power}"
+            rf"\frac{{\mathcal{{N}}\left(\chi;({means})_{{l}},K\right)}}{{\mathcal{{N}}\left(\chi;0,K\right)}}{power}"
         )
 
 
@@ -276,7 +266,8 @@ class ElementarySymmetric(Expr):
 
     def _sympystr(self, printer: StrPrinter) -> str:
         left_out = "".join(f", {place} left out" for place in self.without)
-        return f"e_{self.order}({printer._print(self.term)}{left_out})"
+        order = str(self.order) if self.order.is_Atom else f"{{{self.order}}}"
+        return f"e_{order}({printer._print(self.term)}{left_out})"
 
     def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
         power = "" if exp is None else f"^{{{exp}}}"

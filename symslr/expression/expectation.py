@@ -43,6 +43,24 @@ class Expectation(Expr):
         raise NotImplementedError
 
     @property
+    def subscript(self) -> str:
+        """What the expectation is over, as it is typed behind E; empty where nothing is said."""
+        raise NotImplementedError
+
+    def below(self, printer: LatexPrinter) -> str:
+        """The same in LaTeX."""
+        return self.subscript
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        sign = f"E_{self.subscript}" if self.subscript else "E"
+        return f"{sign}[{printer._print(self.body)}]"
+
+    def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
+        below, power = self.below(printer), "" if exp is None else f"^{{{exp}}}"
+        sign = r"\mathbb{E}" + (f"_{{{below}}}" if below else "")
+        return rf"{sign}\left[{printer._print(self.body)}\right]{power}"
+
+    @property
     def free_symbols(self) -> set[Basic]:
         law = {s for arg in self.args[1:] for s in arg.free_symbols}
         return {s for s in (self.body.free_symbols | law) - self.bound if s.is_Symbol}
@@ -78,12 +96,6 @@ class SequenceExpectation(Expectation):
         """0 for the unweighted law, g for a reweighted one."""
         return "0" if self.law.weight == S.One else "g"
 
-    def _sympystr(self, printer: StrPrinter) -> str:
-        return f"E_{self.subscript}[{printer._print(self.body)}]"
-
-    def _latex(self, printer: LatexPrinter) -> str:
-        return rf"\mathbb{{E}}_{{{self.subscript}}}\left[{printer._print(self.body)}\right]"
-
 
 @final
 class ScalarExpectation(Expectation):
@@ -105,11 +117,12 @@ class ScalarExpectation(Expectation):
     def bound(self) -> frozenset[Basic]:
         return frozenset({self.variable})
 
-    def _sympystr(self, printer: StrPrinter) -> str:
-        return f"E_{self.variable}[{printer._print(self.body)}]"
+    @property
+    def subscript(self) -> str:
+        return str(self.variable)
 
-    def _latex(self, printer: LatexPrinter) -> str:
-        return rf"\mathbb{{E}}_{{{printer._print(self.variable)}}}\left[{printer._print(self.body)}\right]"
+    def below(self, printer: LatexPrinter) -> str:
+        return str(printer._print(self.variable))
 
 
 @final
@@ -128,17 +141,15 @@ class LengthExpectation(Expectation):
     def bound(self) -> frozenset[Basic]:
         return frozenset({L})
 
+    @property
+    def subscript(self) -> str:
+        return "L"
+
     def doit(self, **hints: object) -> Expr:
         """The finite sum sum_l P(l) body(l); unchanged while the law is open."""
         if not isinstance(self.law, LengthLaw):
             return self
         return sum((p * self.body.subs(L, length) for length, p in self.law), S.Zero)
-
-    def _sympystr(self, printer: StrPrinter) -> str:
-        return f"E_L[{printer._print(self.body)}]"
-
-    def _latex(self, printer: LatexPrinter) -> str:
-        return rf"\mathbb{{E}}_{{L}}\left[{printer._print(self.body)}\right]"
 
 
 def rewrite_expectations(expr: Expr, rewrite: Callable[[Any], Expr], kind: type = Expectation) -> Expr:

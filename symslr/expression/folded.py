@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Basic, Expr, Integer, S, Sum
+from sympy import Basic, Expr, Integer, S, Sum, Symbol, exp
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
@@ -41,6 +41,16 @@ class Activation(Expr):
     def kernel(self) -> Expr:
         """kappa, in x."""
         return self.args[1]
+
+    @property
+    def is_softmax(self) -> bool:
+        """Whether it is softmax(a chi)_i, with the exponential for its kernel."""
+        return self.args[1:4] == (exp(x), S.One, S.Zero)
+
+    @property
+    def scores(self) -> Expr:
+        """a chi, as it is printed without its token."""
+        return self.args[4] * Symbol("chi", real=True)
 
     def with_kernel(self, kernel: Expr) -> Activation:
         """The attention with another kernel, or the same one written differently."""

@@ -19,12 +19,14 @@ class Quantity(Expr):
 
     Attributes:
         source: bibliography key and place.
+        domain: which values of the parameters are meant, a phrase; empty where all that the symbols allow are.
         postulate: what is assumed, a sentence, where the definition is no theorem's consequence but a conjecture; else empty.
     """
 
     is_commutative = True
     is_real = True
     source: ClassVar[str]
+    domain: ClassVar[str] = ""
     postulate: ClassVar[str] = ""
 
     @property

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import final
 
 from sympy import Basic, Expr
-from sympy.printing.latex import LatexPrinter
-from sympy.printing.str import StrPrinter
 
 from symslr.expression.expectation import Expectation, SequenceExpectation
 from symslr.model.exact import exact
@@ -42,8 +40,6 @@ class SampleExpectation(Expectation):
         """An expectation over sequences where the law is given; unchanged where it is open."""
         return SequenceExpectation(self.body, self.law) if isinstance(self.law, SequenceLaw) else self
 
-    def _sympystr(self, printer: StrPrinter) -> str:
-        return f"E[{printer._print(self.body)}]"
-
-    def _latex(self, printer: LatexPrinter) -> str:
-        return rf"\mathbb{{E}}\left[{printer._print(self.body)}\right]"
+    @property
+    def subscript(self) -> str:
+        return ""

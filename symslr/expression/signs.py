@@ -69,13 +69,12 @@ class SignExpectation(Expectation):
     def definition(self) -> Expr:
         return Sum(self.body, (self.vector, 0, 2**self.count - 1)) / 2**self.count
 
-    def _sympystr(self, printer: StrPrinter) -> str:
-        return f"E_signs[{printer._print(self.body)}]"
+    @property
+    def subscript(self) -> str:
+        return "signs"
 
-    def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
-        power = f"^{{{exp}}}" if exp else ""
-        signs = rf"w\in\{{\pm1\}}^{{{printer._print(self.count)}}}"
-        return rf"\mathbb{{E}}_{{{signs}}}\left[{printer._print(self.body)}\right]{power}"
+    def below(self, printer: LatexPrinter) -> str:
+        return rf"w\in\{{\pm1\}}^{{{printer._print(self.count)}}}"
 
 
 @final

@@ -27,7 +27,7 @@ a = Symbol("a", positive=True)
 b = Symbol("b", positive=True)
 c = Symbol("c", positive=True)
 beta = Symbol("beta", positive=True)
-margin = Symbol("kappa", positive=True)
+margin = Symbol("gamma", positive=True)
 j3 = Symbol("j_3", integer=True, positive=True)
 """Row that carries the mark."""
 

@@ -199,6 +199,7 @@ class FittedRisk(Quantity):
     """E_g (y - f(X))^2 on a new sample of a fit with these overlaps; ``args = (attention at the key's field, law, noise)``."""
 
     source: ClassVar[str] = "duranthon2025, Result 5.1"
+    domain: ClassVar[str] = r"$q_k\geq m_k^2$, $q_v\geq m_v^2$"
 
     def definition(self) -> Expr:
         sigma, law, noise = self.args

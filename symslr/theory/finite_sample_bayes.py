@@ -253,6 +253,7 @@ class PosteriorRisk(Quantity):
     """
 
     source: ClassVar[str] = "duranthon2025, Sec. 5"
+    domain: ClassVar[str] = r"overlaps between $0$ and $1$"
 
     def definition(self) -> Expr:
         law, noise, q = self.args

@@ -26,6 +26,7 @@ from typing import ClassVar, final
 
 from sympy import Basic, Expr, IndexedBase, Sum, Symbol, sqrt
 from sympy.printing.latex import LatexPrinter
+from sympy.printing.str import StrPrinter
 
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.folded import Minimum
@@ -160,6 +161,7 @@ class SampleEnergy(Quantity):
     """M = E min of one sample's proximal problem; ``args = (proximal problem, law)``."""
 
     source: ClassVar[str] = "duranthon2025, Result 5.1"
+    domain: ClassVar[str] = r"$q_k\geq m_k^2$, $q_v\geq m_v^2$"
 
     @property
     def free_symbols(self) -> set[Basic]:
@@ -195,8 +197,8 @@ class RidgeEnergy(Quantity):
         ridge, *conjugates = (printer._print(arg) for arg in self.args)
         return rf"\mathcal{{R}}_{{{ridge}}}({', '.join(conjugates)})"
 
-    def _sympystr(self, printer: object) -> str:
-        return f"R({', '.join(map(str, self.args))})"
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"R({', '.join(map(printer._print, self.args))})"
 
 
 @final

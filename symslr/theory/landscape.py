@@ -96,6 +96,7 @@ class LandscapeRisk(Quantity):
     """
 
     source: ClassVar[str] = "duranthon2025, Sec. 4"
+    domain: ClassVar[str] = r"$R = q - m m^\top$ positive semidefinite"
 
     @classmethod
     def of(

@@ -27,14 +27,18 @@ class Likeness(StrEnum):
     """How ours stands beside theirs.
 
     same: what is derived, drawn or measured here is what the source has.
+    partly: a part of it is, or the question is answered in part; the reason says which.
     differs: it is something else, or comes out otherwise.
+    answered: the source, or a reader of it, asks; here is an answer.
     reconstructed: the source's own text was not at hand; ours is a reading that is consistent with what was.
     out of reach: there is nothing of ours beside it.
-    undecided: said to be the same, which the checks of this report do not bear out.
+    undecided: said to be the same, or answered, which the checks of this report do not bear out.
     """
 
     SAME = "same"
+    PARTLY = "partly"
     DIFFERS = "differs"
+    ANSWERED = "answered"
     RECONSTRUCTED = "reconstructed"
     OUT_OF_REACH = "out of reach"
     UNDECIDED = "not decided"
@@ -69,7 +73,7 @@ class Setting:
 
     Attributes:
         figure: name of our figure that stands beside it.
-        source: bibliography key and place of theirs.
+        source: bibliography key and place of theirs; "note on" before the key where a note on the paper gives the value.
         setting: the parameter, as our figure names it.
         theirs: its value there, "not said" where what was at hand is silent.
         why: the reason where ours is another; may be empty.
@@ -178,12 +182,14 @@ def weighed(
             tuple((name, rest) for name, _, rest in (each.partition(": ") for each in entry.ours) if name in compared),
         )
         (judged,) = judge([statement], checks, validations)
-        unsure = entry.verdict is Likeness.SAME and judged.standing not in HOLDS
+        unsure = entry.verdict in BORNE_OUT and judged.standing not in HOLDS
         found.append(replace(entry, verdict=Likeness.UNDECIDED) if unsure else entry)
     return found
 
 
 HOLDS = (Standing.DERIVED, Standing.CONFIRMED)
+BORNE_OUT = (Likeness.SAME, Likeness.ANSWERED)
+"""Verdicts that stand only where the checks bear them out."""
 
 
 def _of_statement(item: Judged) -> Entry:
@@ -192,7 +198,8 @@ def _of_statement(item: Judged) -> Entry:
     if item.standing is Standing.DIFFERS:
         verdict = Likeness.DIFFERS
     elif item.standing in HOLDS:
-        verdict = Likeness.RECONSTRUCTED if "reconstructed" in said.source else Likeness.SAME
+        whole = Likeness.PARTLY if said.reach == "part" else Likeness.SAME
+        verdict = Likeness.RECONSTRUCTED if "reconstructed" in said.source else whole
     else:
         verdict = Likeness.OUT_OF_REACH if said.reach == "none" else Likeness.UNDECIDED
     ours = tuple(dict.fromkeys(each.name for each in item.evidence))
@@ -222,6 +229,12 @@ class Beside:
     def equal(self) -> bool | None:
         """Whether both are the same; None where theirs is not known."""
         return None if self.theirs in ("", NOT_SAID) else self.ours == self.theirs
+
+    @property
+    def said(self) -> str:
+        """What stands in the column of the source's setting; a note that gives it is named."""
+        said = {True: "the same", None: self.theirs and NOT_SAID, False: self.theirs}[self.equal]
+        return f"{said} (a note on the paper)" if self.source.startswith("note on ") and said != NOT_SAID else said
 
 
 NOT_SAID = "not said"

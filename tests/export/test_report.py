@@ -90,7 +90,7 @@ def test_page_needs_nothing_else_and_says_the_verdicts(
 ) -> None:
     markup = write_report([toy], tmp_path, checks=toy_checks, figures=[FIGURE]).html.read_text()
     assert not re.search(r"<link|<script[^>]+src|@import|url\(\s*['\"]?https?:|<img", markup)
-    for verdict in ("✓ checked", "? not decided", "✓ confirmed", "≠ differs"):
+    for verdict in ("✓ checked", "? not decided", "✓ equal", "≠ differs"):
         assert verdict in markup
     assert "at nu = 2 the sides are 1 and 2" in markup
     assert "5 % &lt;x_1&gt;" in markup
@@ -108,7 +108,7 @@ def test_the_page_names_authors_and_never_a_key(toy: Derivation, toy_checks: Che
     assert not re.search(r"stein1981|duranthon2025|cameron1944", shown)
     (line,) = re.findall(r"<summary>(Proof in 2 steps.*?)</summary>", markup)
     assert re.sub(r"<[^>]*>", "", line) == (
-        "Proof in 2 steps; confirmed against Stein 1981, Lemma 1; differs against Duranthon et al. 2026, as summarised"
+        "Proof in 2 steps; equal to our reconstruction of Stein 1981, Lemma 1; differs from Duranthon et al. 2026, as summarised"
     )
     assert "<a " not in line  # a line that folds is a button
 

@@ -9,15 +9,19 @@ from symslr.export.terminal import chain_to_terminal, formula_to_terminal, lette
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import L, a, chi, epsilon, x
+from symslr.model.symbols import L, a, chi, epsilon, nu, x
 
 ONE = SpikedSLR().law
 OTHER = SequenceLaw(exp(chi[epsilon] - S.Half), L)
 
 
-def test_a_chain_under_one_weight_reads_as_its_text() -> None:
+def test_a_chain_under_one_weight_reads_as_its_text_and_says_what_is_assumed() -> None:
     chain = Derivation(SequenceExpectation(chi[epsilon] ** 2, ONE), name="one").apply(rules.ChangeOfMeasure())
-    assert chain_to_terminal(chain) == str(chain)
+    chain = chain.named(introduction=r"Of \emph{one} $\chi_\epsilon$.", ranges={nu: (1, 2)})
+    title, introduction, *lines, assumed, compared = chain_to_terminal(chain).splitlines()
+    assert [title, *lines] == str(chain).splitlines()
+    assert (introduction, assumed) == ("  Of one chi_epsilon.", "  for L a positive integer, nu > 0")
+    assert compared == "  compared for 1 < nu < 2"
 
 
 def test_two_weights_have_two_letters_which_the_last_lines_explain() -> None:

@@ -40,14 +40,14 @@ def test_page_and_table_of_checks_say_the_verdicts(
     monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
     files = write_report([toy], tmp_path, validations=VALIDATIONS)
     markup = files.html.read_text()
-    assert markup.count("✓ agrees") == 2
-    assert markup.count("✗ differs") == 1
+    assert markup.count("✓ within") == 2
+    assert markup.count("✗ not within") == 1
     assert "Toy risks &amp; 5 % more: x_1 &gt;= 0.7</h3>" in markup
     assert "toy_risk</code>: 2 of 3 agree" in markup
     assert "toy_training</code>: skipped, needs torch" in markup
     assert "4.92×10<sup>−206</sup>" in markup
     assert 'href="#validation"' in markup
-    assert files.tex[1].read_text().count(r"\symslrtrue{agrees}") == 2
+    assert files.tex[1].read_text().count(r"\symslrtrue{within") == 2
     risk, training = json.loads(files.checks.read_text())["validations"]
     assert [row["agrees"] for row in risk["comparisons"]] == [True, True, False]
     assert risk["comparisons"][0]["tolerance"] == 1e-2

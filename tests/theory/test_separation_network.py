@@ -29,7 +29,7 @@ def made(classes: int, blocks: int, neurons: int) -> Separation:
 def at(expr: Expr, parameters: Separation, row: int = 1) -> float:
     p = parameters
     values = {"n": p.n, "t": p.t, "m": p.m, "j_3": row, "a_0": p.a0, "a_1": p.a1, "b": p.b, "c": p.c, "beta": p.beta}
-    return float(referee(expr, {**values, "kappa": p.margin, "a": p.a1}, digits=13).value)
+    return float(referee(expr, {**values, "gamma": p.margin, "a": p.a1}, digits=13).value)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
@@ -78,6 +78,6 @@ def test_hoeffdings_bound_lies_above_the_exact_tail() -> None:
     assert [step.relation for step in chain.steps] == ["<=", "=", "=", "=", "<=", "=", "="]
     for size in (2, 5, 9):
         for far in (0.3, 1.1, 2.0):
-            numbers = {"N": size, "b": 0.7, "nu": 0.9, "y": far}
+            numbers = {"N": size, "b": 0.7, "varphi": 0.9, "y": far}
             exact, bound = (float(referee(e, numbers, digits=13).value) for e in (chain.start, chain.result))
             assert exact <= bound

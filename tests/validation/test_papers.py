@@ -116,7 +116,7 @@ def test_both_papers_print_every_entry_and_setting() -> None:
     entries = weighed(Papers((_entry("good"), _entry(verdict=Likeness.OUT_OF_REACH))), [], CHECKS, RUNS)
     rows = beside([Setting("one", "deng2023, Fig. 9", "L", "3", "Wider_x.")], {"one": (("L", "$L=2$"),)})
     markup = papers_to_html(entries, rows, {"good", "fig-one"})
-    for part in ("= same", "– out of reach", 'href="#good"', 'href="#fig-one"', "Wider_x.", "2 entries: 1 same"):
+    for part in ("✓ same", "– out of reach", 'href="#good"', 'href="#fig-one"', "Wider_x.", "2 entries: 1 same"):
         assert part in markup
     text = papers_to_tex(entries, rows)
     for part in (r"\symslrtrue{same}", r"\symslrunknown{out of reach}", r"Wider\_x.", r"\cite{deng2023}", "Fig. 9"):

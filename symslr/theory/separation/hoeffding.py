@@ -1,6 +1,6 @@
 """Hoeffding's bound on a sum of signs by Chernoff's, with cosh(x) <= exp(x^2/2), at the best parameter.
 
-The sum of the N = n/t - 1 other signs enters what a neuron sees as b nu sum w.
+The sum of the N = n/t - 1 other signs enters what a neuron sees as b phi sum w.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ others = Symbol("N", integer=True, positive=True)
 """Classes other than the row's own, n/t - 1."""
 excess = Symbol("y", positive=True)
 """How far the sum of the other signs has to push."""
-other_share = Symbol("nu", positive=True)
+other_share = Symbol("varphi", positive=True)
 """Share of attention that falls on each of them."""
-tilt = Symbol("lambda", nonnegative=True)
+tilt = Symbol("u", nonnegative=True)
 
 NAME = "separation-hoeffding"
 
 
 @lru_cache
 def hoeffding_derivation() -> Derivation:
-    """P(b nu sum of N signs > y) <= exp(-y^2 / (2 N b^2 nu^2)).
+    """P(b phi sum of N signs > y) <= exp(-y^2 / (2 N b^2 phi^2)).
 
     Source: Hoeffding (1963), Theorem 2, for signs.
     """
@@ -42,7 +42,7 @@ def hoeffding_derivation() -> Derivation:
         SignExpectation(Indicator(Gt(push, excess)), omega, others),
         title="Hoeffding's bound for a sum of random signs",
         name=NAME,
-        symbol=r"\mathbb{P}\bigl(b\nu\textstyle\sum_k w_k>y\bigr)",
+        symbol=r"\mathbb{P}\bigl(b\varphi\textstyle\sum_k w_k>y\bigr)",
         ranges={others: [3, 4, 5, 2], b: (0.5, 1.0), other_share: (0.3, 1.0), excess: (0.1, 0.9)},
         sources=("hoeffding1963, Theorem 2",),
     )
@@ -53,6 +53,6 @@ def hoeffding_derivation() -> Derivation:
 
 
 def hoeffding_exponent() -> Expr:
-    """-y^2 / (2 N b^2 nu^2), derived."""
+    """-y^2 / (2 N b^2 phi^2), derived."""
     (exponent,) = hoeffding_derivation().result.args
     return exponent

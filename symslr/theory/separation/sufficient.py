@@ -47,13 +47,13 @@ def failure_derivation() -> Derivation:
 
 @lru_cache
 def classes_derivation() -> Derivation:
-    """m neurons with even attention over N other classes: m P(b/N sum w > kappa) <= m exp(-N kappa^2 / (2 b^2))."""
+    """m neurons with even attention over N other classes: m P(b/N sum w > gamma) <= m exp(-N gamma^2 / (2 b^2))."""
     push = b / others * Sum(Sign(omega, k), (k, 1, others))
     chain = Derivation(
         m * SignExpectation(Indicator(Gt(push, margin)), omega, others),
         title="Probability that any of $m$ neurons fires: Hoeffding's bound in the number of classes",
         name="separation-classes",
-        symbol=r"m\,\mathbb{P}\bigl(\tfrac bN\textstyle\sum_k w_k>\kappa\bigr)",
+        symbol=r"m\,\mathbb{P}\bigl(\tfrac bN\textstyle\sum_k w_k>\gamma\bigr)",
         ranges={others: [3, 4, 5, 2], b: (0.5, 1.0), margin: (0.1, 0.9), m: [1, 2, 5, 24]},
         sources=("deng2023, section 6",),
     )
@@ -81,7 +81,7 @@ def width_allowed() -> Expr:
 
 @lru_cache
 def classes_needed() -> Expr:
-    """The N at which m neurons stay silent with probability 1 - delta: (2 b^2/kappa^2) log(m/delta)."""
+    """The N at which m neurons stay silent with probability 1 - delta: (2 b^2/gamma^2) log(m/delta)."""
     number = Dummy(positive=True)
     (root,) = solve(classes_derivation().result.subs(others, number) - delta, number)
     return root

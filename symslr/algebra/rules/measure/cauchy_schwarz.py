@@ -7,6 +7,7 @@ from typing import final
 from sympy import Expr, Mul, simplify
 
 from symslr.algebra.bound import Bound
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.positivity import is_nonnegative, is_positive
 from symslr.expression.expectation import ScalarExpectation
 
@@ -18,6 +19,10 @@ class CauchySchwarz(Bound):
     name = "Cauchy-Schwarz inequality"
     statement = r"\frac{\mathbb{E}[f]^2}{\mathbb{E}[h]}\le\mathbb{E}\Big[\frac{f^2}{h}\Big]"
     conditions = r"$h\ge0$, and $f=0$ where $h=0$"
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        means = sorted((node for node in expr.atoms(ScalarExpectation) if 1 / node in expr.args), key=str)
+        return Hypothesis.of_positive(means)
 
     def upper(self, term: Expr) -> Expr | None:
         if not isinstance(term, Mul):

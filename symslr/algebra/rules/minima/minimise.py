@@ -23,6 +23,7 @@ from sympy import (
 )
 from sympy import sign as sympy_sign
 
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.algebra.zeros import Sign, Zero, ZerosUnknown, real_zeros
 from symslr.expression.expectation import Expectation
@@ -47,6 +48,11 @@ class Minimise(Rule):
     def rewrite(self, expr: Expr) -> Expr:
         innermost = {node for node in expr.atoms(Minimum) if not node.body.has(Minimum)}
         return expr.xreplace({node: self.lowest(node)[1] for node in innermost})
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        means = {node for found in expr.atoms(Minimum) for node in found.body.atoms(Expectation)}
+        squares = [node for node in sorted(means, key=str) if not node.is_positive and _positive(node)]
+        return Hypothesis.of_positive([node for node in squares if not any(node in other.args for other in squares)])
 
     def lowest(self, node: Minimum) -> tuple[Expr, Expr]:
         """(minimiser, minimum).

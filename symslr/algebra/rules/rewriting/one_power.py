@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Dummy, Expr, Mul, Symbol, exp, expand_log, expand_mul, log, simplify
+from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, exp, expand_log, expand_mul, factor, log, simplify, sqrt
 
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation
@@ -51,4 +51,14 @@ class OnePower(Rule):
         exponent = expand_log(log(expr)).expand()
         power = exponent.coeff(log(y))
         rest = exponent - (power * log(y)).expand()
-        return None if rest.has(y) or power.has(y) else simplify(exp(rest)) * y ** factored(simplify(power))
+        return None if rest.has(y) or power.has(y) else simplify(exp(rest)) * y ** _in_roots(simplify(power))
+
+
+def _in_roots(expr: Expr) -> Expr:
+    """Factored as a polynomial in the roots that stand in it: (sqrt(t) - 1)^2 for t - 2 sqrt(t) + 1."""
+    roots = [part for part in expr.atoms(Pow) if part.exp == S.Half]
+    letters = {part.base: Dummy(positive=True) for part in roots if part.base.is_Symbol and part.base.is_positive}
+    whole = expr.subs({base: letter**2 for base, letter in letters.items()})
+    numbers = [part for part in roots if part.is_number]
+    made = factor(whole, extension=numbers) if numbers else factored(whole)
+    return made.subs({letter: sqrt(base) for base, letter in letters.items()})
