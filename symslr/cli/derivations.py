@@ -113,8 +113,8 @@ def _list(as_json: bool) -> None:
         typer.echo(f"  {entry.verdict or 'unchecked':9} {entry.name:{wide}}  {text_to_terminal(entry.title)}")
     counts = Counter(entry.verdict or "unchecked" for entry in entries)
     told = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
-    by = ", ".join(sorted({entry.version for entry in entries if entry.version}))
-    typer.echo(f"{len(entries)} derivations, at the last check, by symslr {by}: {told}.")
+    by = " and ".join(sorted({entry.version for entry in entries if entry.version}))
+    typer.echo(f"{len(entries)} derivations, {f'at the last check, by symslr {by}: ' * bool(by)}{told}.")
     typer.echo("`symslr derive NAME` shows one, `symslr check` checks them anew.")
 
 
