@@ -65,12 +65,14 @@ class Cache:
         try:
             if not folder.parent.is_dir():
                 raise NotADirectoryError(f"found no folder {folder.parent}")
+            if folder.is_file():
+                raise FileExistsError("found a file")
             if folder.is_dir() and any(folder.iterdir()) and not (folder / diskcache.core.DBNAME).is_file():
                 raise FileExistsError("found a folder of other files")
             self._disk = diskcache.Cache(folder, eviction_policy="none", size_limit=2**50, timeout=60)
         except (OSError, sqlite3.Error) as problem:
             said = f"cannot keep results there ({problem})"
-            raise ValueError(f"{folder}: {said}; delete it, or name a new folder in one that exists") from None
+            raise ValueError(f"{folder}: {said}; expected a new folder or one of kept results") from None
         self._store = self._disk
 
     def __enter__(self) -> Cache:

@@ -77,7 +77,7 @@ def test_a_damaged_store_is_refused_in_one_line(tmp_path: Path) -> None:
     with Cache(tmp_path / "kept") as kept:
         kept.put("a", 1)
     (tmp_path / "kept" / "cache.db").write_bytes(b"no database at all" * 100)
-    with pytest.raises(ValueError, match="delete it") as problem:
+    with pytest.raises(ValueError, match="expected a new folder or one of kept results") as problem:
         Cache(tmp_path / "kept")
     assert "\n" not in str(problem.value)
 
