@@ -97,7 +97,8 @@ def _compared(kind: str, run: Run) -> list[NamedComparison]:
             expected,
             found["mean"],
             CLOSE[name],
-            f"{note}; standard error {found['standard_error']:.2g}",
+            f"{note}; "
+            + (f"standard error {found['standard_error']:.2g}" if found["standard_error"] else "alike in every test"),
         )
         for name, (expected, found) in predicted.items()
     ]

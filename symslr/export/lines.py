@@ -158,7 +158,7 @@ def _activation(node: Activation, printer: HousePrinter) -> str:
     argument = printer.doprint(scale * chi[l])
     above = rf"\kappa({argument})"
     if normalised == 1:
-        total = rf"\sum_{{m}} \kappa({printer.doprint(scale * chi[index_m])})"
+        total = rf"\sum_{{m=1}}^L \kappa({printer.doprint(scale * chi[index_m])})"
         below = total if offset == 0 else rf"{printer.doprint(offset)} + {total}"
         formula = (
             rf"{sigma}_l = {above} \big/\allowbreak \bigl({below}\bigr)"

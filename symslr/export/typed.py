@@ -12,6 +12,7 @@ TYPED = {
         for names, sign in (("geq ge", ">="), ("leq le", "<="), ("neq ne", "!="))
         for name in names.split()
     },
+    **{r"\mid": "|", r"\gg": ">>", r"\ll": "<<", r"\propto": "~"},
     **{r"\in": "in", r"\sim": "~", r"\to": "->", r"\infty": "inf", r"\log": "log"},
 }
 """Commands as a terminal has them."""
