@@ -128,7 +128,9 @@ def _here(item: Derivation, printer: HousePrinter) -> Iterator[str]:
         if law.weight != 1 and (name := printer.weight_name(law)) not in said:
             said[name] = _weight(law, name, printer)
     yield from filter(None, said.values())
-    yield from dict.fromkeys(_activation(node, printer) for node in _ordered(expressions, Activation))
+    met = _ordered(expressions, Activation)
+    others = [node for node in met if not node.is_softmax]  # softmax is written out, and then sigma is another one
+    yield from dict.fromkeys(_activation(node, printer) for node in others or met)
     for scalar_law, name in printer.laws.items():
         yield f"${name}(x) = {printer.doprint(scalar_law.density)}$ is a density on {_support(scalar_law, printer)}."
 

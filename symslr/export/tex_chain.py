@@ -31,7 +31,7 @@ def chain(section: Section, numbers: Mapping[str, str]) -> str:
     said = [text_to_tex(section.introduction)] if section.introduction else []
     said += [text_to_tex(sentence) for sentence in section.here]
     said += [f"For {', '.join(map(text_to_tex, section.hypotheses))}."] if section.hypotheses else []
-    said += [f"Compared for {plain_to_tex(', '.join(section.compared))}."] if section.compared else []
+    said += [rf"Compared for \texttt{{{plain_to_tex(', '.join(section.compared))}}}."] if section.compared else []
     said += [f"Sources of the definition: {named}."] if named else []
     said += [f"Rules of the author, not of symslr: {', '.join(map(text_to_tex, section.own_rules))}."] * bool(
         section.own_rules
