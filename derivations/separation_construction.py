@@ -45,7 +45,8 @@ PUBLISHED: dict[tuple[str, Row, Column], Expr] = {
 }
 
 CONSTRUCTION = (
-    r"The construction. Row $i$ of the data matrix $A\in\mathbb{R}^{n\times d}$, $n=(d-2)t$, is $\sqrt{\log n}$"
+    r"The construction, in the letters of its source, where $m$, $t$, $a$, $b$, $c$ are no quantities of single-location"
+    r" regression. Row $i$ of the data matrix $A\in\mathbb{R}^{n\times d}$, $n=(d-2)t$, is $\sqrt{\log n}$"
     r" times $(a\,1[i=j_3],\;b\,e_{i \bmod (d-2)},\;c)$: a mark in one row $j_3$, $t$ stacked identity blocks that"
     r" sort the rows into $n/t=d-2$ classes, a constant. $D_0$ holds the matrices with a small mark $a=a_0$, $D_1$"
     r" those with a large one, $a=a_1$. Attention forms $u_{ij}=\kappa(\beta\langle A_i,A_j\rangle)$,"

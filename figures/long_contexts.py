@@ -306,7 +306,9 @@ def _draw(table: Table) -> Drawing:
         window.plot(b, values, color=shade, linewidth=1.2, label=rf"$L=10^{{{round(np.log10(length))}}}$")
     window.axvline(LOWEST, color="black", linewidth=0.8, linestyle="--")
     window.set(
-        xlabel=r"coefficient $b$ of the scale $b\sqrt{\log(L-1)}$", ylabel=r"risk of softmax, $\lambda=3/2$", ylim=(0, 1)
+        xlabel=r"coefficient $b$ of the scale $b\sqrt{\log(L-1)}$",
+        ylabel=r"risk of softmax, $\lambda=3/2$",
+        ylim=(0, 1),
     )
     window.legend(fontsize=7.5)
     lengths, _, values = read("half", "softmax")
