@@ -80,7 +80,7 @@ def derive_optimal_attention() -> Derivation:
         title="Bayes-optimal attention for any law of location: weights are posterior means",
         name="location-bayes-risk",
         introduction="A configuration $h$ is drawn from a prior $P(h)$; given $h$ the keys have density $w(h,\\chi)$ times that "
-        "of Gaussian keys with covariance $K$ over tokens. The label is $y=\\sum_l c_l(h)z_l+\\Delta\\xi$, with values of "
+        "of Gaussian keys with covariance $K$ over tokens. The label is $y=\\sum_{l=1}^Lc_l(h)z_l+\\Delta\\xi$, with values of "
         "covariance $C$ that are independent of $(h,\\chi)$. The Bayes predictor is then attention with the values "
         r"themselves and the weights $\mathbb{E}[c_l\mid\chi]$, whatever the correlation of the values is; the risk depends on it.",
     )

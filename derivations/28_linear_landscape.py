@@ -52,7 +52,10 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 """Signs, values, tokens: in this order every mean of polynomials is a polynomial."""
 
-STEM = r"$P=w_1\sum_l z_l+w_2\sum_l\chi_l z_l$ is the linear predictor from the two features that correlate with the label. "
+STEM = (
+    r"$P=w_1\sum_{l=1}^L z_l+w_2\sum_{l=1}^L\chi_l z_l$ is the linear predictor from the two features that correlate "
+    "with the label. "
+)
 
 
 def best_weights(task: Task) -> dict[Expr, Expr]:
@@ -134,7 +137,8 @@ def derive_global_minimum() -> Iterator[Derivation]:
                 f"predictor, {task.name}-SLR",
                 name=f"linear-landscape-{task.name}",
                 symbol=r"\mathcal{E}(m,q)",
-                introduction=r"The best predictor $P$ from the features $\sum_l z_l$ and $\sum_l\chi_l z_l$ leaves a residual that "
+                introduction=r"The best predictor $P$ from the features $\sum_{l=1}^L z_l$ and $\sum_{l=1}^L\chi_l z_l$ "
+                "leaves a residual that "
                 r"is orthogonal to every prediction of linear attention. By Pythagoras the risk is the least risk plus "
                 r"the mean square distance to $P$. It is never below, and attains it where $F=P$, which asks for "
                 r"$m_{kv^\star}=m_{vk^\star}=q_{kv}=R_{kk}=R_{vv}=0$.",

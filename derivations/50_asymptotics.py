@@ -34,7 +34,7 @@ ORDER = 5
 def derive_spiked() -> Iterator[Derivation]:
     yield sech_transform(1).named(
         title="Fourier transform of the hyperbolic secant",
-        symbol=r"\int\frac{\cos\omega x}{\cosh bx}\,\mathrm{d}x",
+        symbol=r"\int_{-\infty}^{\infty}\frac{\cos\omega x}{\cosh bx}\,\mathrm{d}x",
         introduction="Its derivatives at zero are the moments of $1/\\cosh$: Euler numbers.",
     )
     series = Add(
@@ -58,7 +58,7 @@ def derive_max() -> Iterator[Derivation]:
     law = MaxSLR().law
     yield sech_transform(2).named(
         title="Fourier transform of the squared hyperbolic secant",
-        symbol=r"\int\frac{\cos\omega x}{\cosh^2 bx}\,\mathrm{d}x",
+        symbol=r"\int_{-\infty}^{\infty}\frac{\cos\omega x}{\cosh^2 bx}\,\mathrm{d}x",
         introduction="Its derivatives at zero are the moments of $1/\\cosh^2$: Bernoulli numbers.",
     )
     yield (

@@ -205,7 +205,8 @@ def derive_bayes() -> Iterator[Derivation]:
         title="Below the transition no attention finds the relevant token",
         name="long-bayes-risk-below",
         introduction=r"Softmax at $a=\sqrt\nu$ is the posterior, so one minus this is the Bayes risk, and no attention has less. "
-        r"With $1/3\le\lambda<1$ and $1<p<1/\lambda$ it falls like $(L-1)^{-(1-\lambda)^2/(4\lambda)}$. Smaller $\lambda$ are worse.",
+        r"With $1/3\le\lambda<1$ and $1<p<1/\lambda$ it falls like $(L-1)^{-(1-\lambda)^2/(4\lambda)}$. "
+        r"Smaller $\lambda$ are worse.",
         ranges={lamda: (Rational(1, 3), Rational(19, 20))},
     )
 
@@ -315,8 +316,8 @@ def derive_others() -> Iterator[Derivation]:
             name="long-few-features",
             symbol=FOUND,
             introduction=r"The kernel $1+x^2$, of two features, at any scale. At $\nu=2\lambda\log L$ and $u=\sqrt{L}/8$ this "
-            r"falls like $(\log L)/L$ at every $\lambda$. With it goes the risk: since $\sum_l\sigma_l^2\ge1/L$, the best $v$ "
-            r"leaves at least $1-L\,(\mathbb{E}\sigma_\epsilon)^2$, which tends to 1. The rules are those of softmax and serve "
+            r"falls like $(\log L)/L$ at every $\lambda$. With it goes the risk: since $\sum_{l=1}^L\sigma_l^2\ge1/L$, the best "
+            r"$v$ leaves at least $1-L\,(\mathbb{E}\sigma_\epsilon)^2$, which tends to 1. The rules are those of softmax and serve "
             r"any positive kernel: what decides is $\mathbb{E}_g[\kappa(\chi_\epsilon)]/\mathbb{E}_0[\kappa]$, a power of $\log L$ "
             "where the kernel grows like a power.",
             sources=SOURCES,

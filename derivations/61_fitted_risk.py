@@ -38,7 +38,7 @@ RANGES = {
 def derive_values() -> Iterator[Derivation]:
     yield elimination_chain(softmax).named(
         title="Finite samples: proximal problem of one sample, minimised over the values",
-        introduction=r"The values reach the label through $\sum_l\sigma_l z_l$ alone. What is left depends on the keys "
+        introduction=r"The values reach the label through $\sum_{l=1}^L\sigma_l z_l$ alone. What is left depends on the keys "
         "through their distance from the field and through two sums over the tokens, at any length.",
         sources=(SOURCE,),
         ranges={**RANGES, L: [2, 3, 5]},

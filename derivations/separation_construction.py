@@ -45,11 +45,12 @@ PUBLISHED: dict[tuple[str, Row, Column], Expr] = {
 }
 
 CONSTRUCTION = (
-    r"The construction. Row $i$ of the data matrix $A\in\mathbb{R}^{n\times d}$, $n=(d-2)t$, is $\sqrt{\log n}$"
+    r"The construction, in the letters of its source, where $m$, $t$, $a$, $b$, $c$ are no quantities of single-location"
+    r" regression. Row $i$ of the data matrix $A\in\mathbb{R}^{n\times d}$, $n=(d-2)t$, is $\sqrt{\log n}$"
     r" times $(a\,1[i=j_3],\;b\,e_{i \bmod (d-2)},\;c)$: a mark in one row $j_3$, $t$ stacked identity blocks that"
     r" sort the rows into $n/t=d-2$ classes, a constant. $D_0$ holds the matrices with a small mark $a=a_0$, $D_1$"
     r" those with a large one, $a=a_1$. Attention forms $u_{ij}=\kappa(\beta\langle A_i,A_j\rangle)$,"
-    r" $\alpha_i=\sum_j u_{ij}$, $f_{ij}=u_{ij}/\alpha_i$ and puts out the rows of $fA$; $\kappa=\exp$ is softmax,"
+    r" $\alpha_i=\sum_{j=1}^n u_{ij}$, $f_{ij}=u_{ij}/\alpha_i$ and puts out the rows of $fA$; $\kappa=\exp$ is softmax,"
     r" $\kappa(x)=x$ linear attention. The source states $n=(d-2)t$, the four layers, the threshold and the random"
     r" weights; the block layout is a reconstruction consistent with all of them. A row of $fA$ holds four"
     r" different numbers: $a\,p$ in the first column, $b$ times the attention to its own class, $b$ times that to"

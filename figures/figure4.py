@@ -40,9 +40,9 @@ def figure4(
     caption = (
         rf"Order parameters after convergence of the gradient flow from {starts} starts at which every coordinate of $k$"
         rf" and $v$ along $k^\star$, along $v^\star$ and outside is $\mathcal{{N}}(0,{NOISE}^2)$: mean (marker), minimum and"
-        rf" maximum (bar), at $L={length}$, $\nu={nu:g}$, without noise of the label. Left: spiked-SLR; right: max-SLR. The"
-        r" flow lands on the manifold $m_{kv^\star}=m_{vk^\star}=q_{kv}=0$, at $R=0$; the legend says how many starts end in"
-        r" the well matched minimum."
+        rf" maximum (bar), at $L={length}$, $\nu={nu:g}$, without noise of the label. Left: spiked-SLR; right: max-SLR. From"
+        r" all of these starts the flow ends on the manifold $m_{kv^\star}=m_{vk^\star}=q_{kv}=0$, at $R=0$, which is measured and"
+        r" not derived; the legend says how many end in the well matched minimum."
     )
     alt = "Mean, minimum and maximum of six order parameters at the end of the flow; all but m_vv are zero."
     return Figure(

@@ -99,7 +99,7 @@ def _compared(kind: str, run: Run) -> list[NamedComparison]:
             expected,
             found["value"],
             CLOSE[name],
-            f"{note}; standard error {found['error']:.2g}",
+            f"{note}; " + (f"standard error {found['error']:.2g}" if found["error"] else "alike in every test"),
         )
         for name, (expected, found) in predicted.items()
     ]

@@ -79,11 +79,13 @@ def _trained(networks: Networks, runs: list[tuple[float, bool]]) -> NamedCompari
     dead = name == "linear" and recipe.head == "construction"
     alive, separated = sum(alive for _, alive in runs), sum(accuracy == 1.0 for accuracy, _ in runs)
     note = (
-        f"seeds {SEEDS[0]}..{SEEDS[-1]}: {separated} of {len(SEEDS)} separate every held-out matrix; standard "
-        f"error {error:.3g}; a feature varies at the start for {alive}"
+        f"seeds {SEEDS[0]}..{SEEDS[-1]}: {separated} of {len(SEEDS)} separate every held-out matrix; a feature varies at the"
+        f" start for {alive}"
     )
-    label = f"{name} {networks.kind}attention, {recipe.head}, X {recipe.interaction}"
-    return by_z_score(label, 0.5 if dead else 1.0, mean, max(error, 1e-9), note)
+    label, expected = f"{name} {networks.kind}attention, {recipe.head}, X {recipe.interaction}", 0.5 if dead else 1.0
+    if error < 1e-9:
+        return NamedComparison(label, expected, mean, 1e-9, f"{note}; all accuracies are alike")
+    return by_z_score(label, expected, mean, error, f"{note}; standard error {error:.3g}")
 
 
 def _between(runs: list[tuple[float, bool]]) -> NamedComparison:

@@ -51,7 +51,8 @@ class Hypothesis:
             return cls(rf"${g}\ge0$ with $\mathbb{{E}}_0[{g}]=1$", law=law)
         equal = "" if isinstance(law.weight, OpenFunction) else r"g(\epsilon,\chi) = "
         return cls(
-            rf"${equal}{g}\ge0$ with $\mathbb{{E}}_0[g]=1$, so that $\sum_l g(l,\chi)>0$ almost surely under $\mathbb{{E}}_g$",
+            rf"${equal}{g}\ge0$ with $\mathbb{{E}}_0[g]=1$, so that $\sum_{{l=1}}^L g(l,\chi)>0$ almost surely under "
+            r"$\mathbb{E}_g$",
             law=law,
         )
 

@@ -41,7 +41,7 @@ def definitions() -> Definitions:
         rf" normal variables; the task's weight $g({say(epsilon)}, {say(chi)})$, of mean 1, ties the position to the"
         r" key projections. $\mathbb{E}_0$ is the expectation without the weight and"
         r" $\mathbb{E}_g[h] = \mathbb{E}_0[g\,h]$ the one with it. An attention"
-        rf" predicts $f(X) = \sum_l \sigma_l {say(z)}_l$; its risk is $\mathbb{{E}}_g[(y - f(X))^2]$."
+        rf" predicts $f(X) = \sum_{{l=1}}^L \sigma_l {say(z)}_l$; its risk is $\mathbb{{E}}_g[(y - f(X))^2]$."
     )
     symbols = (
         (say(L), "number of tokens"),
@@ -52,6 +52,7 @@ def definitions() -> Definitions:
         (say(xi), "noise of the label"),
         (r"p_l", "posterior probability that token $l$ is the relevant one"),
         (r"\sigma_l", "attention paid to token $l$"),
+        (r"\operatorname{softmax}(\chi)_l", r"$e^{\chi_l} / \sum_{m=1}^L e^{\chi_m}$"),
         (r"\kappa", "kernel of the attention"),
         ("a", "scale of the key"),
         (r"\mathcal{E}_{\mathrm{Bayes}}", "Bayes risk, the least risk of any predictor"),
@@ -75,7 +76,7 @@ def _task(task: Task, printer: HousePrinter) -> Row:
 
 
 def _attention(item: Attention, printer: HousePrinter) -> Row:
-    total = r"\sum_m \kappa(a\chi_m)"
+    total = r"\sum_{m=1}^L \kappa(a\chi_m)"
     below = "1" if not item.is_normalised else total
     below = below if item.offset == 0 else f"{printer.doprint(item.offset)} + {total}"
     return Row(item.name, (printer.doprint(item.kernel), below))

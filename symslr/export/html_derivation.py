@@ -119,7 +119,7 @@ def checks(sections: Sequence[Section], when: str) -> str:
         entries += [(f"step {step.number}", text(step.rule.name), step.verdict) for step in section.steps]
         entries += [("claim", source(claim.source), claim.verdict) for claim in section.claims]
         for where, what, found in entries:
-            digits = "" if found.digits is None else str(found.digits)
+            digits = str(found.digits) if found.digits else ""
             numbers = f"{found.effective}/{found.total}" if found.total else ""
             rows.append(
                 f'<tr><th scope="row">{where}</th><td>{what}</td><td>{verdict(found, tally=False)}</td>'

@@ -126,7 +126,9 @@ def _here(item: Derivation, printer: HousePrinter) -> Iterator[str]:
         if law.weight != 1 and (name := printer.weight_name(law)) not in said:
             said[name] = _weight(law, name, printer)
     yield from filter(None, said.values())
-    yield from dict.fromkeys(_activation(node, printer) for node in _ordered(expressions, Activation))
+    met = _ordered(expressions, Activation)
+    others = [node for node in met if not node.is_softmax]  # softmax is written out, and then sigma is another one
+    yield from dict.fromkeys(_activation(node, printer) for node in others or met)
     for scalar_law, name in printer.laws.items():
         yield f"${name}(x) = {printer.doprint(scalar_law.density)}$ is a density on {_support(scalar_law, printer)}."
 
@@ -156,7 +158,7 @@ def _activation(node: Activation, printer: HousePrinter) -> str:
     argument = printer.doprint(scale * chi[l])
     above = rf"\kappa({argument})"
     if normalised == 1:
-        total = rf"\sum_{{m}} \kappa({printer.doprint(scale * chi[index_m])})"
+        total = rf"\sum_{{m=1}}^L \kappa({printer.doprint(scale * chi[index_m])})"
         below = total if offset == 0 else rf"{printer.doprint(offset)} + {total}"
         formula = (
             rf"{sigma}_l = {above} \big/\allowbreak \bigl({below}\bigr)"

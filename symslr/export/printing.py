@@ -57,6 +57,8 @@ LONG_PLACE = 12.0
 
 NAMES = {"log": r"\log", "gamma": r"\Gamma", "NormalCdf": r"\Phi", "OpenKernel": r"\kappa"}
 """Functions whose LaTeX name is not that of their class."""
+WORD = re.compile(r"([_^])\{([A-Za-z]{3,})\}")
+"""A script that is a word; one of two letters is two indices."""
 INDICATOR = r"\mathbf{1}"
 """What stands before the braces around a condition: 1 where it holds, 0 where it does not."""
 
@@ -264,10 +266,11 @@ class HousePrinter(LatexPrinter):
             self._slashed = before
 
     def _house_Symbol(self, expr: Symbol) -> str:
-        """A name of several letters upright and in one piece: of ``rate`` TeX makes a product of four."""
+        """A name or a script that is a word upright and in one piece: of ``rate`` TeX makes a product of four."""
         if (name := name_to_tex(expr.name)) != expr.name:
             return name
-        return re.sub(r"^[A-Za-z]{2,}", lambda name: rf"\mathrm{{{name[0]}}}", super()._print_Symbol(expr))
+        upright = re.sub(r"^[A-Za-z]{2,}", lambda name: rf"\mathrm{{{name[0]}}}", super()._print_Symbol(expr))
+        return WORD.sub(r"\1{\\mathrm{\2}}", upright)
 
     _house_Dummy = _house_Symbol
 

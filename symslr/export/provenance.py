@@ -31,7 +31,7 @@ def provenance(figures: Sequence[Drawn], *, checked: bool, validated: bool) -> P
     """The versions of symslr, Python and the libraries that compute, and the seeds of what the report shows."""
     seeds = []
     if checked:
-        seeds.append(("points of a check", "SHA-256 of the derivation's name"))
+        seeds.append(("points of a check", "SHA-256 of each symbol's name, the number of the point and of the try"))
         seeds.append(("simulated starts of a check", f"{SEED}, {SEED + 1}, ..., {SAMPLES} sequences each"))
     if validated:
         seeds.append(("validations", "in the note of each row"))

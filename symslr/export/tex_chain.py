@@ -31,7 +31,7 @@ def chain(section: Section, numbers: Mapping[str, str]) -> str:
     said = [text_to_tex(section.introduction)] if section.introduction else []
     said += [text_to_tex(sentence) for sentence in section.here]
     said += [f"For {', '.join(map(text_to_tex, section.hypotheses))}."] if section.hypotheses else []
-    said += [f"Compared for {plain_to_tex(', '.join(section.compared))}."] if section.compared else []
+    said += [rf"Compared for \texttt{{{plain_to_tex(', '.join(section.compared))}}}."] if section.compared else []
     said += [f"Sources of the definition: {named}."] if named else []
     said += [f"Rules of the author, not of symslr: {', '.join(map(text_to_tex, section.own_rules))}."] * bool(
         section.own_rules
@@ -112,8 +112,8 @@ def _label(said: str, made: str, found: Verdict) -> tuple[str, float]:
     """LaTeX and letters of what made a formula and of what was found; ``said`` is the first in plain letters."""
     if found.word is Word.UNCHECKED:
         return made, len(text_to_plain(said))
-    digits = f", {found.digits}" if found.digits is not None else ""
-    counted = f"{found.effective}/{found.total}{digits}" if found.total else ""
+    digits = f", {found.digits} digits" if found.digits else ""
+    counted = f"{found.effective}{digits}" if found.effective else ""
     word = counted if found.word is Word.TRUE else f"{found.word} {counted}".strip()
     shown = verdict(found, tally=False).replace(f"{{{found.word}}}", f"{{{word}}}")
     return f"{made}~~{shown}", len(text_to_plain(said)) + len(word) + 4

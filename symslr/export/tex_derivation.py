@@ -21,7 +21,7 @@ def fragment(section: Section) -> str:
     if section.steps:
         parts += [rf"\symslrhead{{Result}}{{{verdict(section.verdict)}}}", display(section.result, boxed=True)]
     parts += [f"For {', '.join(map(text_to_tex, section.hypotheses))}.", ""] if section.hypotheses else []
-    parts += [f"Compared for {plain_to_tex(', '.join(section.compared))}.", ""] if section.compared else []
+    parts += [rf"Compared for \texttt{{{plain_to_tex(', '.join(section.compared))}}}.", ""] if section.compared else []
     own = ", ".join(map(text_to_tex, section.own_rules))
     parts += [f"Rules of the author, not of symslr: {own}.", ""] if own else []
     parts += [_claim(claim) for claim in section.claims]

@@ -24,8 +24,8 @@ from symslr.export.verdicts import Word
 BEHIND = (
     "What stands behind the paper: every chain with the rules that it uses, the figures and tables that the paper leaves out,"
     " the papers entry by entry, the table of checks, the evidence for and against each published statement, and the"
-    " validations. A row of a chain is one step: the formula that it made, its rule, and how many of the comparisons of"
-    " both sides were effective, with the fewest digits to which they agreed. Of a long formula within a chain the first line"
+    " validations. A row of a chain is one step: the formula that it made, its rule, and at how many points both sides"
+    " agree, with the fewest digits there. Of a long formula within a chain the first line"
     " is printed; report.html and fragments/ have all of them whole. Chapters have the numbers that they have in the paper,"
     " and supplement.pdf#symslr:NAME opens the derivation NAME."
 )
@@ -123,7 +123,7 @@ def _checked(section: Section, place: str) -> str:
     fine = sum(claim.verdict.word in (Word.CONFIRMED, Word.EQUAL) for claim in section.claims)
     claims = f"{fine}/{len(section.claims)}" if section.claims else ""
     effective = f"{found.effective}/{found.total}" if found.total else ""
-    digits = "" if found.digits is None else str(found.digits)
+    digits = str(found.digits) if found.digits else ""
     cells = (
         rf"\hyperref[symslr:{section.name}]{{{place}}}",
         text_to_tex(section.title),

@@ -12,6 +12,7 @@ TYPED = {
         for names, sign in (("geq ge", ">="), ("leq le", "<="), ("neq ne", "!="))
         for name in names.split()
     },
+    **{r"\mid": "|", r"\gg": ">>", r"\ll": "<<", r"\propto": "~"},
     **{r"\in": "in", r"\sim": "~", r"\to": "->", r"\infty": "inf", r"\log": "log"},
 }
 """Commands as a terminal has them."""
@@ -24,7 +25,8 @@ def text_to_terminal(text: str) -> str:
 
 
 def _typed(tex: str) -> str:
-    said = re.sub(r"\\(?:(?:left|right)(?![A-Za-z])|[,;!])", " ", tex.replace(r"\{", "\1").replace(r"\}", "\2"))
+    bare = re.sub(r"\\(?:left|right)(?![A-Za-z])", "", tex.replace(r"\{", "\1").replace(r"\}", "\2"))
+    said = re.sub(r"\\[,;!]", " ", bare)
     said = re.sub(r"\\(?:mathrm|mathcal|mathbb|mathsf|operatorname)(?![A-Za-z])", "", said)
     said = re.sub(r"\\(hat|tilde|bar)\{([^{}]*)\}", r"\2\1", said.replace(r"^\star", "*"))
     said = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", said)

@@ -67,9 +67,13 @@ class Verdict:
 
     @property
     def tally(self) -> str:
-        """The numbers behind the word, such as "12 of 12 comparisons effective, 25 digits"."""
-        digits = f", {self.digits} digit{'s' if self.digits != 1 else ''}" if self.digits is not None else ""
-        return f"{self.effective} of {self.total} comparisons effective{digits}" if self.total else ""
+        """The numbers behind the word, such as "both sides agree at 12 points, to 25 digits or more"."""
+        digits = f", to {self.digits} digit{'s' if self.digits != 1 else ''} or more" if self.digits else ""
+        alike = self.word in (Word.TRUE, Word.CONFIRMED, Word.EQUAL)
+        told = (
+            f"both sides {'agree' if alike else 'were compared'} at {self.effective} point{'s' * (self.effective != 1)}"
+        )
+        return f"{told}{digits if alike else ''}" if self.effective else ""
 
 
 UNCHECKED = Verdict(Word.UNCHECKED)

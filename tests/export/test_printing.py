@@ -49,7 +49,7 @@ CASES = [
     ),
     (
         Minimum(1 - SequenceExpectation(Activation.of(epsilon, softmax, a), LAW) ** 2, a),
-        r"\min_{a} \{1 - \mathbb{E}_{g}[\sigma_{\epsilon}]^{2}\}",
+        r"\min_{a} \{1 - \mathbb{E}_{g}[\operatorname{softmax}(a \chi)_{\epsilon}]^{2}\}",
     ),
     (Sum(exp(chi[m]), (m, 1, L)) ** 2, r"\left(\sum_{m=1}^{L} e^{\chi_{m}}\right)^{2}"),
     (
