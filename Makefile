@@ -38,7 +38,7 @@ test: $(VENV)/.test
 # Kept numbers and verdicts, a tenth of each by seeds that are printed: of the numbers the cheap ones, of the verdicts also all
 # whose chain has changed.
 sample: $(VENV)/.test
-	$(BIN)/symslr compute --sample 70
+	$(BIN)/symslr compute --sample 210
 	$(BIN)/symslr check --changed
 
 test-all: $(VENV)/.test
