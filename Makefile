@@ -1,6 +1,6 @@
-# `make report` and `make test` set up .venv by themselves; a stamp per set of extras makes the second time quick.
+# Every target sets up an environment of its own by itself; a stamp per set of extras makes the second time quick.
 PYTHON ?= $(shell command -v python3 || echo python)
-VENV := .venv
+VENV := .venv-make
 BIN := $(VENV)/bin
 JOBS ?= 2
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -15,7 +15,7 @@ export NUMBA_NUM_THREADS ?= 1
 export MALLOC_MMAP_THRESHOLD_ ?= 268435456
 export MALLOC_TRIM_THRESHOLD_ ?= 536870912
 
-.PHONY: report report-full test test-all lint docs package bench verdicts mutants fuzz clean distclean
+.PHONY: report report-full test test-all sample lint docs package bench verdicts mutants fuzz clean distclean
 
 report: build/report/.built
 	@echo "The report is in build/report ('make clean report' builds it anew)."
@@ -24,16 +24,22 @@ build/report/.built: $(VENV)/.report $(INPUTS)
 	$(BIN)/symslr report --out build/report
 	@touch $@
 
-# Computes anew what the report takes from data/ (fits, trained networks, long studies: hours), and then the report.
+# Computes again what the report takes from data/ (fits, trained networks, long studies: hours) and compares, checks every
+# chain, and writes the report.
 report-full: $(VENV)/.full
-	@mkdir -p build
-	$(BIN)/symslr compute --all --keep build/compute.sqlite
-	rm -f build/compute.sqlite
-	$(BIN)/symslr report --out build/report
+	$(BIN)/symslr compute --file all
+	$(BIN)/symslr report --check-all --out build/report
 
-# All but the tests of tests/slow.txt, each of which takes most of a second or more: half of the time, and nine tests of ten.
+# All quick tests and a tenth of those of tests/slow.txt, drawn by a seed that is printed; SEED=N repeats it.
+SEED ?= $(shell $(PYTHON) -c 'import secrets; print(secrets.randbelow(10**6))')
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) --quick
+	$(BIN)/python -m pytest -n $(JOBS) --sample $(SEED)
+
+# Kept numbers and verdicts, a tenth of each by seeds that are printed: of the numbers the cheap ones, of the verdicts also all
+# whose chain has changed.
+sample: $(VENV)/.test
+	$(BIN)/symslr compute --sample 210
+	$(BIN)/symslr check --changed
 
 test-all: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS)
@@ -71,7 +77,7 @@ verdicts: $(VENV)/.test
 # Breaks the rules, the theory and the derivations in small ways and counts what is not caught; EVERY=1 tries all of them.
 # What is known in build/mutants is not tried again; a survivor is, where a test that runs its line has changed.
 EVERY ?= 4
-SEED ?= 0
+mutants: SEED = 0
 mutants: $(VENV)/.test
 	PYTHONHASHSEED=0 $(BIN)/python -m tests.mutants --every $(EVERY) --seed $(SEED) --jobs $(JOBS) --control
 

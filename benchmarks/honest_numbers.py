@@ -15,7 +15,6 @@ from collections import Counter
 from pathlib import Path
 
 from honesty import SECONDS, STEEP_SECONDS, Judged, Outcome, Point, judge, random_point, steep_point
-
 from symslr.cache.code import file_version
 
 Line = tuple[int, str, str, str, float, float, str, str]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy import Rational, oo
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import computed_once, measured
 from symslr.export.figures import NAMES, STYLES, TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-Minima = dict[str, np.ndarray]
-"""``"risk"`` and the place of every parameter that was free, such as ``"a"`` and ``"c"``: arrays shaped like nu."""
-Curve = Callable[[Task, Attention | None, np.ndarray], Minima]
-"""(task of fixed or random length without noise, attention or None for Bayes, nu) -> minima."""
+Minimum = dict[str, dict[str, object]]
+"""``"risk"`` and the place of every parameter that was free, such as ``"a"`` and ``"c"``, measured."""
+Curve = Callable[[Task, Attention | None, float], Minimum]
+"""(task of fixed or random length without noise, attention or None for Bayes, nu) -> the minimum."""
 
 NU = tuple(float(strength) for strength in np.geomspace(0.1, 20, 40))
 SHORT, LONG = 2, 10
@@ -60,7 +60,7 @@ def figure2(
         length: what ``Task`` takes as one: a number, or {length: probability}.
         attentions: the curves besides Bayes.
         strengths: nu.
-        curve: by default ``theory_curve``.
+        curve: by default ``theory_point``.
         name: of the files.
         described: the length in the caption and over the panels, as LaTeX.
     """
@@ -79,7 +79,7 @@ def figure2(
         )
     names = ", ".join(item.name for item in attentions)
     alt = f"Risk and minimising scale against nu on logarithmic axes for {names} and the Bayes predictor, {described}."
-    compute = partial(_table, length, attentions, tuple(strengths), curve or theory_curve)
+    compute = partial(_table, length, attentions, tuple(strengths), curve or theory_point)
     settings = (
         ("length", described),
         ("attentions", ", ".join(NAMES.get(item.name, item.name) for item in attentions)),
@@ -106,55 +106,34 @@ def figure2_random() -> Figure:
     return figure2(RANDOM, strengths=FEW, name="figure2-random", described=r"$L\in\{1,5\}$, $P(L=1)=1/3$")
 
 
-def theory_curve(task: Task, attention: Attention | None, strengths: np.ndarray) -> Minima:
-    """The curve from ``symslr.theory``: softmax at its matched scale, the others by search.
-
-    Softmax is searched for too at some of the strengths: ``"found"`` and ``"found_a"``, not a number elsewhere.
-    """
-    from symslr.evaluation import evaluate
+def theory_point(task: Task, attention: Attention | None, strength: float) -> Minimum:
+    """A point from ``symslr.theory``: softmax at its matched scale, the others by search, all of them at nu = infinity."""
+    from symslr.evaluation import evaluate, least_risk
     from symslr.theory import bayes_risk, minimal_risk
     from symslr.theory.population import matched_scale
 
-    def numbers(value: object) -> np.ndarray:
-        return np.broadcast_to(np.asarray(value, dtype=float), strengths.shape)
-
+    at = {} if math.isinf(strength) else {"nu": strength}
     if attention is None:
-        return {"risk": numbers(evaluate(bayes_risk(task), {"nu": strengths}).value)}
+        return {"risk": measured(evaluate(bayes_risk(task), at))}
+    if math.isinf(strength):
+        risk, places = least_risk(task, attention, {})
+        return {"risk": measured(risk)} | {str(name): measured(place) for name, place in places.items()}
     scale = matched_scale(Activation.of(epsilon, attention, a), task.law)
     if scale is None:
-        return searched(task, attention, strengths)
-    exactly = numbers(evaluate(minimal_risk(task, attention), {"nu": strengths}).value)
-    matched = np.array([float(scale.subs(nu, strength)) for strength in strengths])
-    minima = {"risk": exactly, "a": matched, "found": np.full(strengths.shape, np.nan)}
-    minima["found_a"] = minima["found"].copy()
-    some = slice(CHECKED // 2, None, CHECKED)
-    again = searched(task, attention, strengths[some])
-    minima["found"][some], minima["found_a"][some] = again["risk"], again["a"]
-    return minima
+        return searched(task, attention, strength)
+    risk = evaluate(minimal_risk(task, attention), at)
+    return {"risk": measured(risk), "a": measured(float(scale.subs(nu, strength)), 0.0)}
 
 
-def at_infinity(task: Task, attention: Attention | None) -> Minima:
-    """Least risk, best scale and shift at nu = infinity, of shape (1,); a scale is infinite where the risk is only approached."""
-    from symslr.evaluation import evaluate, least_risk
-    from symslr.theory import bayes_risk
-
-    if attention is None:
-        return {"risk": np.array([float(evaluate(bayes_risk(task), {}))])}
-    risk, places = least_risk(task, attention, {})
-    found = {"risk": risk, **places}
-    return {name: np.array([float(value)]) for name, value in found.items()}
-
-
-def searched(task: Task, attention: Attention, strengths: np.ndarray) -> Minima:
-    """Minima over the scale, and over the shift of erf, found numerically; a scale may be infinite."""
+def searched(task: Task, attention: Attention, strength: float) -> Minimum:
+    """The minimum over the scale, and over the shift of erf, found numerically; a scale may be infinite."""
     from symslr.evaluation import minimise
     from symslr.theory import population_risk
 
     expr = population_risk(task, attention)
     free = [a, *sorted(attention.bounds, key=str)]
-    risk, places = minimise(expr, free, {"nu": strengths}, digits=DIGITS)
-    columns = {"risk": risk} | {str(symbol): place for symbol, place in places.items()}
-    return {name: np.asarray(value.value, dtype=float) for name, value in columns.items()}
+    risk, places = minimise(expr, free, {"nu": strength}, digits=DIGITS)
+    return {"risk": measured(risk)} | {str(symbol): measured(place) for symbol, place in places.items()}
 
 
 def _table(
@@ -163,38 +142,49 @@ def _table(
     strengths: Sequence[float],
     curve: Curve,
 ) -> Table:
-    at = np.asarray(strengths, dtype=float)
-    finite = at[np.isfinite(at)]
-    columns: dict[str, list[float]] = {"nu": at.tolist()}
-    jobs = [(name, attention) for name in TASKS for attention in (*attentions, None)]
-    curves = computed_once(partial(_curve, length, tuple(finite.tolist()), curve), jobs)
-    ends = [job for job in jobs if job[0] == "max"] if len(finite) < len(at) else []
-    limits = dict(zip(ends, computed_once(partial(_end_of, length), ends) if ends else [], strict=True))
-    for (name, attention), found in zip(jobs, curves, strict=True):
-        predictor = attention.name if attention is not None else "bayes"
-        end = limits.get((name, attention), {})
-        for quantity in dict.fromkeys([*found, *end]):
-            column = [*found.get(quantity, [math.nan] * len(finite))]
-            column += end.get(quantity, [math.nan]) if len(finite) < len(at) else []
-            columns[_column(name, predictor, quantity)] = list(map(float, column))
+    finite = [strength for strength in strengths if math.isfinite(strength)]
+    jobs = [
+        (name, attention, strength)
+        for name in TASKS
+        for attention in (*attentions, None)
+        for strength in (strengths if name == "max" else finite)
+    ]
+    some = finite[CHECKED // 2 :: CHECKED]
+    again = [
+        (name, item, strength) for name in TASKS for item in attentions if item.name == "softmax" for strength in some
+    ]
+    columns: dict[str, list[float]] = {"nu": list(strengths)}
+
+    def fill(job: Job, found: Minimum, marked: str = "") -> None:
+        name, attention, strength = job
+        for quantity, number in found.items():
+            what = "_".join(filter(None, (marked, quantity if not marked or quantity != "risk" else "")))
+            column = _column(name, "bayes" if attention is None else attention.name, what)
+            row = columns.setdefault(column, [math.nan] * len(strengths))
+            row[strengths.index(strength)] = float(str(number["value"]))
+
+    for job, found in zip(jobs, computed_once(partial(_point, length, curve), jobs), strict=True):
+        fill(job, found)
+    if curve is theory_point:
+        for job, found in zip(again, computed_once(partial(_search, length), again), strict=True):
+            fill(job, found, "found")
     return columns
 
 
-Job = tuple[str, Attention | None]
+Job = tuple[str, Attention | None, float]
 
 
-def _curve(length: object, strengths: Sequence[float], curve: Curve, job: Job) -> dict[str, list[float]]:
-    """A predictor at finite strengths."""
-    name, attention = job
-    found = curve(TASKS[name](length=length, noise=0), attention, np.asarray(strengths))
-    return {what: list(map(float, column)) for what, column in found.items()}
+def _point(length: object, curve: Curve, job: Job) -> Minimum:
+    """A predictor at one strength."""
+    name, attention, strength = job
+    task = TASKS[name](oo, length=length, noise=0) if math.isinf(strength) else TASKS[name](length=length, noise=0)
+    return curve(task, attention, strength)
 
 
-def _end_of(length: object, job: Job) -> dict[str, list[float]]:
-    """The same at infinite strength."""
-    name, attention = job
-    found = at_infinity(TASKS[name](oo, length=length, noise=0), attention)
-    return {what: list(map(float, column)) for what, column in found.items()}
+def _search(length: object, job: tuple[str, Attention, float]) -> Minimum:
+    """Softmax, whose best scale is derived, searched for all the same."""
+    name, attention, strength = job
+    return searched(TASKS[name](length=length, noise=0), attention, strength)
 
 
 def _column(task: str, predictor: str, quantity: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy import oo
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
@@ -144,7 +144,9 @@ objective over D, ``reduction`` the gradient's norm where it stopped over that a
 every entry of the gradient was below the tolerance."""
 
 
-def _row(**cells: object) -> tuple[object, ...]:
+def _row(**cells: Any) -> tuple[object, ...]:
+    cells |= {"error": cells["risk"]["error"]} if "risk" in cells else {}
+    cells = {name: one["value"] if isinstance(one, dict) else one for name, one in cells.items()}
     return tuple(cells.get(name, "" if name == "start" else math.nan) for name in COLUMNS)
 
 
@@ -155,7 +157,10 @@ def _table(panels: Sequence[str], alpha: Sequence[float], fits: Sequence[Fits]) 
     curves = [(panel, name, grids[panel]) for panel in panels for name in names]
     theory = [row for rows in computed_once(_theory, curves) for row in rows]
     optimum = [row for rows in computed_once(_optimum, [(panel, grids[panel]) for panel in panels]) for row in rows]
-    ridges = {(row["panel"], row["curve"], row["alpha"]): (_short(row["r_k"]), _short(row["r_v"])) for row in theory}
+    ridges = {
+        (row["panel"], row["curve"], row["alpha"]): tuple(_short(row[name]["value"]) for name in ("r_k", "r_v"))
+        for row in theory
+    }
     jobs = [
         (each.entries, each.starts, each.dtype, panel, name, ALPHA.index(at), at, *ridges[panel, name, at], number)
         for each in fits
@@ -164,7 +169,7 @@ def _table(panels: Sequence[str], alpha: Sequence[float], fits: Sequence[Fits]) 
         for name in names
         for at in each.alphas
     ]
-    found = computed_once(_fit, jobs)
+    found = computed_once(_fit, jobs, again=lambda job, run: (*job[:-1], job[-1] + OTHER_SEEDS * run))
     limits = [_limit(panel, name) for panel, name, _ in curves]
     rows = [_row(**row) for row in (*theory, *limits, *optimum, *found)]
     return {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
@@ -185,8 +190,8 @@ def _theory(job: tuple[str, str, Sequence[float]]) -> list[dict[str, object]]:
         risk = point.fit.risk
         ridges = dict(zip(("r_k", "r_v", "limit_k", "limit_v"), (*point.ridge, *map(_number, point.tuned.limits))))
         said = {"stable": float(point.fit.stable), "confined": float(point.tuned.confined)}
-        numbers = {"risk": float(risk), "error": float(risk.error), **said, **ridges}
-        rows.append({"panel": panel, "curve": name, "alpha": point.alpha, **numbers})
+        tuned = {key: measured(ridge, math.inf) for key, ridge in ridges.items()}  # the risk is flat there
+        rows.append({"panel": panel, "curve": name, "alpha": point.alpha, "risk": measured(risk), **said, **tuned})
     return rows
 
 
@@ -196,7 +201,7 @@ def _limit(panel: str, name: str) -> dict[str, object]:
     from symslr.theory import minimal_risk
 
     risk = float(evaluate(minimal_risk(TASKS[panel], _attention(name)), {}, digits=6))
-    return {"panel": panel, "curve": f"{name}_limit", "alpha": math.inf, "risk": risk, "error": 0.0}
+    return {"panel": panel, "curve": f"{name}_limit", "alpha": math.inf, "risk": measured(risk, 0.0)}
 
 
 def _attention(name: str) -> Attention:
@@ -229,7 +234,7 @@ def _fit(
     )
     (run,) = found.runs
     fit, risk = run.fit, run.risk
-    numbers = {"alpha": alpha, "risk": risk.mean, "error": risk.standard_error, "r_k": r_k, "r_v": r_v}
+    numbers = {"alpha": alpha, "risk": measured(risk.mean, risk.standard_error), "r_k": r_k, "r_v": r_v}
     numbers |= {"loss": fit.loss / found.dimension, "reduction": fit.reduction, "stationary": float(fit.converged)}
     made = {"entries": entries, "seed": run.seed, "dimension": found.dimension, "start": fit.start}
     return {"panel": panel, "curve": f"{name}_fit", **numbers, **made}
@@ -242,14 +247,15 @@ def _optimum(job: tuple[str, Sequence[float]]) -> list[dict[str, object]]:
     panel, alpha = job
     task = TASKS[panel]
     phase = hard_phase(task, {}, low=0.9, high=1.9, count=256, randomisations=2, scan=12, halvings=4)
-    edges = [] if phase is None else [float(phase.overtakes), float(phase.reached)]
-    beside = [edge * (1 + side) for edge in edges for side in (-3e-3, 3e-3)]
+    edges = [] if phase is None else [measured(phase.overtakes), measured(phase.reached)]
+    places = [measured(at, 0.0) for at in alpha]
+    places += [measured(edge["value"] * (1 + side), edge["error"]) for edge in edges for side in (-3e-3, 3e-3)]
     rows: list[dict[str, object]] = []
-    for at in sorted([*alpha, *beside]):
-        found = bayes_optimal(task, {}, alpha=at, count=256)
+    for at in sorted(places, key=lambda place: place["value"]):
+        found = bayes_optimal(task, {}, alpha=at["value"], count=256)
         curves = {"bayes": found.risk} | ({"uninformed": found.uninformed_risk} if found.hard else {})
         for curve, risk in curves.items():
-            rows.append({"panel": panel, "curve": curve, "alpha": at, "risk": float(risk), "error": float(risk.error)})
+            rows.append({"panel": panel, "curve": curve, "alpha": at, "risk": measured(risk)})
     return rows + [{"panel": panel, "curve": "hard", "alpha": edge} for edge in edges]
 
 

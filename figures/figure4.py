@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import computed_once, measured
 from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import ATTENTIONS, TASKS
 from symslr.validation.validation import NamedComparison
@@ -77,7 +77,7 @@ def _table(starts: int, length: int, nu: float, attentions: Sequence[str]) -> Ta
                 rows.setdefault(kind, []).append(sum(end["kind"] == kind for end in mine))
             rows.setdefault("strict_minima", []).append(sum(bool(end["minimum"]) for end in mine))
             for parameter in SHOWN:
-                numbers = np.array([end[parameter] for end in mine], dtype=float)
+                numbers = np.array([end[parameter]["value"] for end in mine], dtype=float)
                 for label, number in (("mean", numbers.mean()), ("min", numbers.min()), ("max", numbers.max())):
                     rows.setdefault(f"{parameter}_{label}", []).append(float(number))
     return rows
@@ -93,16 +93,10 @@ def _end(length: int, nu: float, job: tuple[str, str, int]) -> dict[str, object]
     start = np.append(start, np.zeros(len(landscape.names) - 7))
     found = descend(landscape, basin(landscape, start))
     order, outside = found.order, found.order.outside
-    return {
-        "kind": found.kind,
-        "minimum": found.is_minimum,
-        "m_kv": order.m_kv,
-        "m_vk": order.m_vk,
-        "m_vv": order.m_vv,
-        "R_kk": outside[0, 0],
-        "R_kv": outside[0, 1],
-        "R_vv": outside[1, 1],
-    }
+    numbers = {"m_kv": order.m_kv, "m_vk": order.m_vk, "m_vv": order.m_vv}
+    numbers |= {"R_kk": outside[0, 0], "R_kv": outside[0, 1], "R_vv": outside[1, 1]}
+    to_within = {name: measured(float(number), ON_MANIFOLD) for name, number in numbers.items()}
+    return {"kind": found.kind, "minimum": found.is_minimum, **to_within}
 
 
 def _claims(table: Table) -> list[NamedComparison]:

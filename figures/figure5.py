@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import computed_once, measured
 from symslr.export.figures import NAMES, STYLES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import ATTENTIONS, TASKS
 from symslr.validation.validation import NamedComparison, states
@@ -24,6 +24,8 @@ STRENGTHS = tuple(float(nu) for nu in np.geomspace(0.5, 5, 7))
 PARTS = ("matched", "mismatched")
 EXACT = 1e-8
 """Least risks agree with their formulas to 1e-10 and better."""
+ERRORS = {"risk": EXACT, "curvature": 1e-6, "strict": 0.0}
+"""The Hessian is made of finite differences, right to 1e-7."""
 
 
 def figure5(
@@ -56,11 +58,11 @@ def _table(length: int, nu: Sequence[float], attentions: Sequence[str]) -> Table
     columns: dict[str, list[float]] = {"nu": [float(value) for value in nu]}
     for task, name in jobs:
         for label, numbers in curves[task, name].items():
-            columns[f"{task}_{name}_{label}"] = numbers
+            columns[f"{task}_{name}_{label}"] = numbers["value"]
     return columns
 
 
-def _curve(length: int, nu: Sequence[float], job: tuple[str, str]) -> dict[str, list[float]]:
+def _curve(length: int, nu: Sequence[float], job: tuple[str, str]) -> dict[str, dict[str, object]]:
     """Risk, least curvature and kind of both minima along nu, each from the one before."""
     from symslr.evaluation.landscape import Landscape, both_minima
 
@@ -81,7 +83,7 @@ def _curve(length: int, nu: Sequence[float], job: tuple[str, str]) -> dict[str, 
             columns[f"{part}_risk"].append(item.risk if there else float("nan"))
             columns[f"{part}_curvature"].append(float(item.eigenvalues[0]) if there else float("nan"))
             columns[f"{part}_strict"].append(float(item.is_minimum and there))
-    return columns
+    return {name: measured(column, [ERRORS[name.rpartition("_")[2]]] * len(column)) for name, column in columns.items()}
 
 
 def _claims(length: int, table: Table) -> list[NamedComparison]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sympy import Expr, exp, limit, log, oo, tanh
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import REFUSED, computed_once, measured
 from symslr.export.figures import TEXT_WIDTH, Figure, Printed, Table
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
@@ -99,13 +99,13 @@ def _table() -> Table:
     jobs = [(task, row) for task in TASKS for row in ROWS]
     found = dict(zip(jobs, computed_once(_least, jobs)))
     for task in TASKS:
-        columns[task] = [found[task, row][0] for row in ROWS]
-        columns[f"{task}_derived"] = [found[task, row][1] for row in ROWS]
+        columns[task] = [found[task, row]["risk"]["value"] for row in ROWS]
+        columns[f"{task}_derived"] = [found[task, row]["derived"] for row in ROWS]
         columns[f"{task}_bayes"] = [_bayes(task)] * len(ROWS)
     return columns
 
 
-def _least(job: tuple[str, Row]) -> tuple[float, str]:
+def _least(job: tuple[str, Row]) -> dict[str, object]:
     """The least risk, and what rules derive of it; not a number where it is refused."""
     from symslr.evaluation import CannotEvaluate, evaluate
     from symslr.theory import minimal_risk
@@ -113,10 +113,10 @@ def _least(job: tuple[str, Row]) -> tuple[float, str]:
     name, row = job
     task = TASKS[name](length=LENGTH, noise=0)
     try:
-        risk = float(evaluate(minimal_risk(task, attention(row)), {"nu": STRENGTH}, digits=DIGITS).value)
+        risk = measured(evaluate(minimal_risk(task, attention(row)), {"nu": STRENGTH}, digits=DIGITS))
     except CannotEvaluate:
-        risk = float("nan")
-    return risk, derived(task, attention(row))
+        risk = REFUSED
+    return {"risk": risk, "derived": derived(task, attention(row))}
 
 
 def derived(task: Task, chosen: Attention) -> str:

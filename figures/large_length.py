@@ -5,11 +5,12 @@ Source: symslr; the transition is that of the random-energy model (Derrida 1981)
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import computed_once, measured
 from symslr.export.figures import NAMES, STYLES, TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.model.attention import Attention
 from symslr.model.catalogue import TASKS, erf, linear, softmax, softmax1, softplus
@@ -50,31 +51,29 @@ def _strengths(task: str, length: int) -> Any:
     return STRENGTHS * (size if task == "spiked" else np.sqrt(size))
 
 
-def least(job: tuple[str, int, Attention]) -> list[float]:
-    """Least risks; where the scale is searched, strength by strength, since far scales share nothing."""
+def least(job: tuple[str, int, Attention, int | None]) -> dict[str, object]:
+    """The least risk at one strength, whose scale is searched; without its place, those at all strengths, by formula."""
     from symslr.evaluation import evaluate, least_risk
     from symslr.theory import minimal_risk
 
-    name, length, attention = job
+    name, length, attention, place = job
     task, strengths = TASKS[name](length=length, noise=0), _strengths(name, length)
-    if attention in (softmax, linear):
-        return [float(value) for value in evaluate(minimal_risk(task, attention), {"nu": strengths}).value]
-    column = np.full(len(strengths), np.nan)
-    for i in SEARCHED:
-        column[i] = float(least_risk(task, attention, {"nu": float(strengths[i])}, DIGITS)[0])
-    return column.tolist()
+    if place is None:
+        return measured(evaluate(minimal_risk(task, attention), {"nu": strengths}))
+    return measured(least_risk(task, attention, {"nu": float(strengths[place])}, DIGITS)[0])
 
 
 def _table() -> Table:
-    jobs = [
-        (name, length, attention)
-        for name in TASKS
-        for length in LENGTHS
-        for attention in (softmax, linear, *ATTENTIONS[name])
-    ]
-    names = [f"{name}_{attention.name}_L{length}" for name, length, attention in jobs]
-    columns = dict(zip(names, computed_once(least, jobs), strict=True))
-    return {"strength": STRENGTHS.tolist(), **columns}
+    jobs: list[tuple[str, int, Attention, int | None]] = []
+    for name in TASKS:
+        for length in LENGTHS:
+            jobs += [(name, length, attention, None) for attention in (softmax, linear)]
+            jobs += [(name, length, attention, place) for attention in ATTENTIONS[name] for place in SEARCHED]
+    columns: dict[str, list[float]] = {"strength": STRENGTHS.tolist()}
+    for (name, length, attention, place), risk in zip(jobs, computed_once(least, jobs), strict=True):
+        column = columns.setdefault(f"{name}_{attention.name}_L{length}", [math.nan] * len(STRENGTHS))
+        column[slice(None) if place is None else slice(place, place + 1)] = np.atleast_1d(risk["value"])
+    return columns
 
 
 def _claims(table: Table) -> list[NamedComparison]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy import Abs, Integer, Rational, exp, sign
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import computed_once, measured
 from symslr.export.figures import COLOURS, OTHER_COLOURS, STYLES, TEXT_WIDTH, Figure, Printed, Table
 from symslr.model.attention import Attention
 from symslr.model.catalogue import linear, softmax, softmax1
@@ -93,19 +93,20 @@ def _task(law: str, strength: int) -> LocationTask:
     return LocationTask(strength=Integer(strength), length=LENGTH, noise=0, **LAWS[law][1])
 
 
-def _risks(job: tuple[str, int]) -> list[tuple[str, float, float]]:
-    """(attention, risk, error) of the optimal attention and of every other one, at one law and strength."""
+def _risk(job: tuple[str, int, str]) -> dict[str, object]:
+    """The risk of the optimal attention, or of another one, at one law and strength."""
     from symslr.evaluation.location import bayes_value, least_value
 
-    task = _task(*job)
-    values = {"bayes": bayes_value(task)}
-    values |= {name: least_value(task, one, seconds=SECONDS)[0] for name, (_, one) in ATTENTIONS.items()}
-    return [(name, float(value.value), float(value.error)) for name, value in values.items()]
+    *law, name = job
+    task = _task(*law)
+    return measured(
+        bayes_value(task) if name == "bayes" else least_value(task, ATTENTIONS[name][1], seconds=SECONDS)[0]
+    )
 
 
 def _table() -> Table:
-    jobs = [(law, strength) for law in LAWS for strength in STRENGTHS]
-    rows = [(*job, *found) for job, risks in zip(jobs, computed_once(_risks, jobs), strict=True) for found in risks]
+    jobs = [(law, strength, name) for law in LAWS for strength in STRENGTHS for name in ("bayes", *ATTENTIONS)]
+    rows = [(*job, risk["value"], risk["error"]) for job, risk in zip(jobs, computed_once(_risk, jobs), strict=True)]
     names = ("law", "nu", "attention", "risk", "error")
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 

@@ -5,6 +5,7 @@ Source: readers' reports on arXiv 2509.21936, Section 5; ``validation/low_ridges
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy import Rational
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import SpikedSLR, linear, softmax
 from symslr.model.task import Task
@@ -76,21 +77,20 @@ COLUMNS = (
 
 def _table(ridges: Sequence[float], seeds: Sequence[int]) -> Table:
     jobs = [(panel, item.name, ridge) for panel in TASKS for item in ATTENTIONS for ridge in ridges]
-    fits, theory = computed_once(partial(_fits, tuple(seeds)), jobs), computed_once(_theory, jobs)
-    rows = [(*job, *ours, *theirs) for job, ours, theirs in zip(jobs, theory, map(_mean, fits), strict=True)]
+    fits = computed_once(
+        _fits,
+        [(*job, seeds[0], seeds[-1] + 1) for job in jobs],
+        again=lambda job, run: (*job[:3], job[3] + OTHER_SEEDS * run, job[4] + OTHER_SEEDS * run),
+    )
+    rows = []
+    for job, ours, theirs in zip(jobs, computed_once(_theory, jobs), fits, strict=True):
+        told = ours["risk"]["value"], ours["risk"]["error"], ours["replicon"]["value"], ours["stable"]
+        rows.append((*job, *told, theirs["risk"]["value"], theirs["risk"]["error"], theirs["stationary"]))
     return {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
 
 
-def _mean(fits: Sequence[tuple[float, bool]]) -> tuple[float, float, float]:
-    """(mean risk, its standard error, share of the fits that are stationary): of all fits, so that none is chosen."""
-    from symslr.evaluation.sampling.scatter import standard_error
-
-    risks = [risk for risk, _ in fits]
-    return float(np.mean(risks)), standard_error(risks), sum(stationary for _, stationary in fits) / len(fits)
-
-
-def _theory(job: tuple[str, str, float]) -> tuple[float, float, float, float]:
-    """(risk, error, replicon, whether replica symmetry is stable)."""
+def _theory(job: tuple[str, str, float]) -> dict[str, object]:
+    """Risk, replicon, whether replica symmetry is stable."""
     from symslr.evaluation.finite_sample import finite_sample
 
     panel, name, ridge = job
@@ -99,24 +99,28 @@ def _theory(job: tuple[str, str, float]) -> tuple[float, float, float, float]:
     theory = finite_sample(
         task, attention, {}, alpha=alpha, ridge=(ridge, ridge), precision=PRECISION, branch="informed"
     )
-    return float(theory.risk), float(theory.risk.error), theory.replicon, float(theory.stable)
+    replicon = measured(theory.replicon, math.inf)
+    return {"risk": measured(theory.risk), "replicon": replicon, "stable": float(theory.stable)}
 
 
-def _fits(seeds: Sequence[int], job: tuple[str, str, float]) -> list[tuple[float, bool]]:
-    """(risk, whether the fit is stationary) of every training set."""
+def _fits(job: tuple[str, str, float, int, int]) -> dict[str, object]:
+    """Mean risk and share of the fits that are stationary: of all fits, so that none is chosen."""
+    from symslr.evaluation.sampling.scatter import standard_error
     from symslr.simulate.erm import erm_replicates
 
-    panel, name, ridge = job
+    panel, name, ridge, first, end = job
     _, alpha, task = TASKS[panel]
     attention = next(item for item in ATTENTIONS if item.name == name)
     fits = erm_replicates(
         *(task, attention, {}),
         **{"alpha": alpha, "dimension": DIMENSION, "r_k": ridge, "r_v": ridge},
-        seeds=seeds,
+        seeds=range(first, end),
         starts=("informed",),
         fresh=FRESH,
     )
-    return [(run.risk.mean, run.fit.converged) for run in fits.runs]
+    risks = [run.risk.mean for run in fits.runs]
+    stationary = sum(run.fit.converged for run in fits.runs) / len(risks)
+    return {"risk": measured(float(np.mean(risks)), standard_error(risks)), "stationary": stationary}
 
 
 def _rows(table: Table) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sympy import Add, Max, Min, Rational, exp, factorial
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import REFUSED, computed_once, measured
 from symslr.export.figures import OTHER_COLOURS, TEXT_WIDTH, Figure, Table
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
@@ -67,18 +67,18 @@ def figure_own_kernels() -> Figure:
 def _table() -> Table:
     risks = iter(computed_once(least, [(task, attention) for task in TASKS.values() for attention in KERNELS]))
     names: list[object] = [attention.name for attention in KERNELS]
-    return {"attention": names, **{name: [next(risks) for _ in KERNELS] for name in TASKS}}
+    return {"attention": names, **{name: [next(risks)["value"] for _ in KERNELS] for name in TASKS}}
 
 
-def least(job: tuple[Task, Attention]) -> float:
+def least(job: tuple[Task, Attention]) -> dict[str, object]:
     """The least risk; not a number where it is refused."""
     from symslr.evaluation import CannotEvaluate, evaluate
     from symslr.theory import minimal_risk
 
     try:
-        return float(evaluate(minimal_risk(*job), {"nu": STRENGTH}, digits=DIGITS).value)
+        return measured(evaluate(minimal_risk(*job), {"nu": STRENGTH}, digits=DIGITS))
     except CannotEvaluate:
-        return float("nan")
+        return REFUSED
 
 
 def _claims(table: Table) -> Sequence[NamedComparison]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sympy import Rational
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import computed_once, measured
 from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.model.catalogue import ATTENTIONS, TASKS, softmax
 from symslr.validation.validation import NamedComparison, states
@@ -58,25 +58,27 @@ def figure_random_length(strengths: Sequence[float] = NU, attentions: Sequence[s
 
 
 def _table(strengths: Sequence[float], attentions: Sequence[str]) -> Table:
-    jobs = [(task, law, name) for task in TASKS for law in LAWS for name in attentions]
-    risks = computed_once(partial(_risks, tuple(strengths)), jobs)
-    return {"nu": list(strengths), **{"_".join(job): risk for job, risk in zip(jobs, risks, strict=True)}}
+    curves = [(task, law, name) for task in TASKS for law in LAWS for name in attentions]
+    jobs = [(*curve, strength) for curve in curves for strength in strengths]
+    risks = dict(zip(jobs, computed_once(_risk, jobs), strict=True))
+    columns = {"_".join(curve): [risks[*curve, strength]["value"] for strength in strengths] for curve in curves}
+    return {"nu": list(strengths), **columns}
 
 
-def _risks(strengths: Sequence[float], job: tuple[str, str, str]) -> list[float]:
-    """Least risks of one attention at one law of the length: of softmax by its formula, of the others by search."""
+def _risk(job: tuple[str, str, str, float]) -> dict[str, object]:
+    """The least risk of one attention at one law of the length: of softmax by its formula, of the others by search."""
     from symslr.evaluation import evaluate, minimise
     from symslr.model.symbols import a
     from symslr.theory import minimal_risk, population_risk
 
-    name, law, kind = job
-    task, attention, at = TASKS[name](length=LAWS[law], noise=0), ATTENTIONS[kind], {"nu": np.asarray(strengths)}
+    name, law, kind, strength = job
+    task, attention, at = TASKS[name](length=LAWS[law], noise=0), ATTENTIONS[kind], {"nu": strength}
     if attention is softmax:
         found = evaluate(minimal_risk(task, attention), at)
     else:
         free = [a, *sorted(attention.bounds, key=str)]
         found, _ = minimise(population_risk(task, attention), free, at, digits=DIGITS)
-    return list(map(float, np.asarray(found.value, dtype=float)))
+    return measured(found)
 
 
 def _claims(attentions: Sequence[str], table: Table) -> list[NamedComparison]:

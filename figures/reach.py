@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import computed_once, measured
 from symslr.export.figures import OTHER_COLOURS, TEXT_WIDTH, Figure, Table
 from symslr.model.catalogue import SpikedSLR, softmax
 from symslr.validation.validation import NamedComparison, states
@@ -31,6 +31,8 @@ BLIND = 0.99
 
 FLOOR = 1e-8
 """Finite differences of the gradient see no smaller curvature."""
+CLOSE, DIFFERENCES, TIMED = 1e-8, 1e-6, 0.02
+"""Errors of a risk, of a curvature by finite differences, and the relative one of a time along a flow followed to 1e-2."""
 
 
 def figure_reach(starts: int = STARTS, lengths: Sequence[int] = LENGTHS, nu: Sequence[float] = STRENGTHS) -> Figure:
@@ -61,10 +63,14 @@ def figure_reach(starts: int = STARTS, lengths: Sequence[int] = LENGTHS, nu: Seq
 def _table(starts: int, lengths: Sequence[int], nu: Sequence[float]) -> Table:
     jobs = [(length, strength) for length in lengths for strength in nu]
     rows = computed_once(partial(_row, starts), jobs)
-    return {name: [row[name] for row in rows] for name in rows[0]}
+    return {name: [_number(row[name]) for row in rows] for name in rows[0]}
 
 
-def _row(starts: int, job: tuple[int, float]) -> dict[str, float]:
+def _number(found: object) -> object:
+    return found["value"] if isinstance(found, dict) else found
+
+
+def _row(starts: int, job: tuple[int, float]) -> dict[str, object]:
     """One length and strength."""
     from symslr.evaluation.landscape import Landscape
     from symslr.evaluation.landscape.minima import matched_start
@@ -73,13 +79,14 @@ def _row(starts: int, job: tuple[int, float]) -> dict[str, float]:
     landscape = Landscape.of(SpikedSLR(), softmax, {"L": length, "nu": strength, "Delta": 0})
     good = matched_start(landscape, strength**0.5)
     least = landscape.in_vectors(good)[0]
-    row = {"length": float(length), "nu": strength, "least_risk": least}
-    row["curvature"] = float(np.linalg.eigvalsh(landscape.hessian_in_vectors(good))[0])
+    row: dict[str, object] = {"length": float(length), "nu": strength, "least_risk": measured(least, CLOSE)}
+    row["curvature"] = measured(float(np.linalg.eigvalsh(landscape.hessian_in_vectors(good))[0]), DIFFERENCES)
     for size in SIZES:
         ends = [_end(landscape, seed, size, least) for seed in range(starts)]
         for kind in ("good", "mismatched", "plateau", "elsewhere"):
             row[f"{kind}_{size}"] = sum(kind == found for found, _ in ends) / starts
-        row[f"median_time_{size}"] = float(np.median([time for _, time in ends]))
+        median = float(np.median([time for _, time in ends]))
+        row[f"median_time_{size}"] = measured(median, TIMED * median)
     return row
 
 

@@ -5,18 +5,16 @@ Source: arXiv 2509.21936, Figure 1, shows retrieval by large models; this is the
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symslr.cache.parts import computed_once
-from symslr.cache.records import read_record, record_file
+from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
 from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table, colour
+from symslr.library.records import read_record, record_file
 from symslr.model.retrieval import ScoreLaw
 from symslr.simulate.recipe import Recipe
 from symslr.simulate.retrieval import ATTENTIONS, Recall
@@ -37,6 +35,8 @@ LEARNED = ((256, 16),)
 """Layouts at which embeddings are trained too, with the noise of the last blur."""
 Job = tuple[str, int, int, float, bool, int]
 """(attention, length, keys, blur, embeddings learned, seed)."""
+CLOSE = 1e-9
+"""Error of a probability that is a sum over a fine grid."""
 MOMENTS = tuple(field.name for field in fields(ScoreLaw) if field.name != "keys")
 
 
@@ -75,8 +75,7 @@ def figure_retrieval_theory() -> Figure:
         r" learns where its fixed tokens lie, and far fewer scores than a Gaussian's reach the relevant one."
     )
     alt = "Measured against predicted errors of trained layers, near the diagonal with noise."
-    compute = partial(_compared, _digest())
-    return Figure("figure-retrieval-theory", caption, compute, _draw_theory, alt, _claims, seeds="none of its own")
+    return Figure("figure-retrieval-theory", caption, _compared, _draw_theory, alt, _claims, seeds="none of its own")
 
 
 PREDICTED_AT = 256
@@ -84,20 +83,15 @@ PREDICTED_AT = 256
 PREDICTED = ("wrong", "elsewhere", "read_error")
 
 
-def _runs() -> Table | None:
-    """The kept numbers of the other figure."""
+def _runs() -> Table:
+    """The kept numbers of the other figure, or those made now."""
     record = read_record(record_file(Path(__file__), "figure-retrieval"))
-    return None if record is None else _columns(record.parts["run"].results)  # type: ignore[arg-type]
+    return _table() if record is None else _columns([point.found for point in record.parts["run"].points])  # type: ignore[misc]
 
 
-def _digest() -> str:
-    """Of the runs that are kept: new ones make new predictions."""
-    return hashlib.sha256(repr(_runs()).encode()).hexdigest()
-
-
-def _compared(digest: str) -> Table:
-    """One row for each run of one seed at one length: predictions beside what was measured; ``digest`` tells the runs apart."""
-    runs = _runs() or _table()
+def _compared() -> Table:
+    """One row for each run of one seed at one length: predictions beside what was measured."""
+    runs = _runs()
     places = enumerate(zip(runs["seed"], runs["length"], strict=True))
     chosen = [index for index, place in places if place == (SEEDS[0], PREDICTED_AT)]
     rows = [{name: column[index] for name, column in runs.items()} for index in chosen]
@@ -105,7 +99,7 @@ def _compared(digest: str) -> Table:
     columns: dict[str, list[object]] = {name: [row[name] for row in rows] for name in LABELS}
     for name in PREDICTED:
         columns[name], columns[f"{name}_se"] = [row[name] for row in rows], [row[f"{name}_se"] for row in rows]
-        columns[f"{name}_predicted"] = [prediction[name] for prediction in found]
+        columns[f"{name}_predicted"] = [prediction[name]["value"] for prediction in found]
     laws = [_law(row) for row in rows]
     columns["nu"], columns["correlation"] = [law.strength for law in laws], [law.correlation for law in laws]
     columns["prior"] = [law.keys / law.positions for law in laws]
@@ -119,16 +113,16 @@ def _law(row: Mapping[str, object]) -> ScoreLaw:
     return ScoreLaw(**{name: row[name] for name in (*MOMENTS, "keys")})  # type: ignore[arg-type]
 
 
-def _predictions(cells: tuple[tuple[str, object], ...]) -> dict[str, float]:
+def _predictions(cells: tuple[tuple[str, object], ...]) -> dict[str, dict[str, object]]:
     from symslr.evaluation.retrieval import elsewhere, read_error, wrong
 
     row = dict(cells)
     law, kind = _law(row), str(row["attention"])
     values = Recall(int(str(row["length"])), law.keys).value_tokens
     return {
-        "wrong": float(wrong(kind, law, values)),
-        "elsewhere": elsewhere(law),
-        "read_error": float(read_error(kind, law)),
+        "wrong": measured(wrong(kind, law, values)),
+        "elsewhere": measured(elsewhere(law), CLOSE),
+        "read_error": measured(read_error(kind, law)),
     }
 
 
@@ -181,7 +175,7 @@ def _draw_theory(table: Table) -> Drawing:
 
 
 def _table() -> Table:
-    return _columns(computed_once(_run, jobs()))
+    return _columns(computed_once(_run, jobs(), again=lambda job, run: (*job[:-1], job[-1] + OTHER_SEEDS * run)))
 
 
 def _run(job: Job) -> dict[str, object]:
@@ -199,12 +193,19 @@ def row_of(run: RetrievalRun) -> dict[str, object]:
     row |= {"learned": run.learned, "seed": run.seed, "loss": run.loss}
     for name in ("wrong", "elsewhere", "read_error", "gaussian"):
         estimate = getattr(found, name)
-        row |= {name: estimate.mean, f"{name}_se": estimate.standard_error}
+        row |= {name: measured(estimate.mean, estimate.standard_error)}
     return row | {name: getattr(found.law, name) for name in MOMENTS}
 
 
 def _columns(rows: Sequence[Mapping[str, object]]) -> Table:
-    return {name: [row[name] for row in rows] for name in rows[0]}
+    """A column for each cell of the rows, and one of standard errors, named by _se, where it was measured."""
+    columns: dict[str, list[object]] = {}
+    for name, first in rows[0].items():
+        if isinstance(first, dict):
+            columns[name], columns[f"{name}_se"] = ([row[name][key] for row in rows] for key in ("value", "error"))  # type: ignore[index]
+        else:
+            columns[name] = [row[name] for row in rows]
+    return columns
 
 
 def _draw(table: Table) -> Drawing:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sympy import Integer, Rational
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import computed_once, measured
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import linear, softmax
 from symslr.model.scalar_law import laplace, normal, student
@@ -64,13 +64,16 @@ def figure_token_laws() -> Figure:
 
 def _table() -> Table:
     jobs = [(panel, parameter) for panel, (_, parameters, _, _) in PANELS.items() for parameter in parameters]
-    rows = [(panel, float(parameter), *found) for (panel, parameter), found in zip(jobs, computed_once(risks, jobs))]
+    rows = [
+        (panel, float(parameter), *(risk["value"] for risk in found))
+        for (panel, parameter), found in zip(jobs, computed_once(risks, jobs))
+    ]
     return dict(
         zip(("panel", "parameter", "bayes", "softmax", "linear"), map(list, zip(*rows, strict=True)), strict=True)
     )
 
 
-def risks(job: tuple[str, Rational]) -> list[float]:
+def risks(job: tuple[str, Rational]) -> list[dict[str, object]]:
     """Bayes risk and least risks of softmax and of linear attention."""
     from symslr.evaluation import evaluate
     from symslr.theory import bayes_risk, minimal_risk
@@ -78,7 +81,7 @@ def risks(job: tuple[str, Rational]) -> list[float]:
     panel, parameter = job
     task = PANELS[panel][0](parameter)
     formulas = [bayes_risk(task), *(minimal_risk(task, attention) for attention in (softmax, linear))]
-    return [float(evaluate(formula, {}, digits=DIGITS)) for formula in formulas]
+    return [measured(evaluate(formula, {}, digits=DIGITS)) for formula in formulas]
 
 
 def _claims(table: Table) -> Sequence[NamedComparison]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sympy import expand_log, log
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
 from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import ATTENTIONS, MaxSLR, SpikedSLR
 from symslr.model.scalar_law import laplace
@@ -58,14 +58,14 @@ def figure_trained_kernels(steps: int = STEPS) -> Figure:
 
 def _table(steps: int) -> Table:
     jobs = [(name, seed) for name in TITLES for seed in SEEDS]
-    learned = dict(zip(jobs, computed_once(partial(_learned, steps), jobs)))
+    learned = dict(zip(jobs, computed_once(partial(_learned, steps), jobs, again=_reseeded)))
     columns: dict[str, list[float]] = {}
     for name, task in tasks().items():
         grid = np.linspace(*RANGES[name], POINTS)
         columns[f"{name}_key"] = grid.tolist()
         columns[f"{name}_derived"] = _centred(task, derived(task)(grid), grid).tolist()
         for seed in SEEDS:
-            curve, risk, error = learned[name, seed]
+            curve, risk, error = learned[name, seed]["curve"]["value"], *_both(learned[name, seed]["risk"])
             columns[f"{name}_seed{seed}"] = _centred(task, np.array(curve), grid).tolist()
             columns[f"{name}_risk{seed}"], columns[f"{name}_error{seed}"] = [risk] * POINTS, [error] * POINTS
     return columns
@@ -97,7 +97,15 @@ def derived(task: Task) -> Callable[[np.ndarray], np.ndarray]:
     return lambda keys: np.asarray(function(keys)[0], dtype=float)
 
 
-def _learned(steps: int, job: tuple[str, int]) -> tuple[list[float], float, float]:
+def _reseeded(job: tuple[Any, ...], run: int) -> tuple[Any, ...]:
+    return (*job[:-1], job[-1] + OTHER_SEEDS * run)
+
+
+def _both(found: dict[str, float]) -> tuple[float, float]:
+    return found["value"], found["error"]
+
+
+def _learned(steps: int, job: tuple[str, int]) -> dict[str, object]:
     """log kappa(m_kk chi*) of one run on the grid of its task, as the network's argument is the score; its test risk."""
     from symslr.simulate.training import Recipe, train
 
@@ -109,7 +117,8 @@ def _learned(steps: int, job: tuple[str, int]) -> tuple[list[float], float, floa
     assert network is not None
     assert test is not None
     grid = np.linspace(*RANGES[name], POINTS)
-    return network(run.overlaps.m_kk * grid).tolist(), test.mean, test.standard_error
+    curve = network(run.overlaps.m_kk * grid)
+    return {"curve": measured(curve, np.full(POINTS, np.inf)), "risk": measured(test.mean, test.standard_error)}
 
 
 def _centred(task: Task, values: np.ndarray, grid: np.ndarray) -> np.ndarray:
@@ -163,7 +172,8 @@ def figure_trained_activations() -> Figure:
 
 def _risks_table() -> Table:
     jobs = [(task, name, seed) for task in TRAINED_ON for name in ATTENTIONS for seed in SEEDS]
-    rows = [(*job, *found) for job, found in zip(jobs, computed_once(trained_risk, jobs), strict=True)]
+    risks = computed_once(trained_risk, jobs, again=_reseeded)
+    rows = [(*job, *_both(risk)) for job, risk in zip(jobs, risks, strict=True)]
     least = {(task, name): _least(task, name) for task in TRAINED_ON for name in (*ATTENTIONS, "bayes")}
     columns = dict(zip(("task", "attention", "seed", "risk", "error"), map(list, zip(*rows, strict=True)), strict=True))
     columns["least"] = [least[task, name] for task, name, _ in jobs]
@@ -180,7 +190,7 @@ def _least(task: str, name: str) -> float:
     return float(least_risk(tasks()[task], ATTENTIONS[name], {}, digits=6)[0])
 
 
-def trained_risk(job: tuple[str, str, int]) -> list[float]:
+def trained_risk(job: tuple[str, str, int]) -> dict[str, object]:
     """Test risk of one run and its standard error."""
     from symslr.simulate.training import Recipe, train
 
@@ -188,7 +198,7 @@ def trained_risk(job: tuple[str, str, int]) -> list[float]:
     recipe = Recipe("adam", steps=STEPS, batch=BATCH, rate=RATES.get(name, 0.02), dimension=DIMENSION, start=0.3)
     test = train(tasks()[task], ATTENTIONS[name], {}, recipe, seed, test=TESTS).test
     assert test is not None
-    return [test.mean, test.standard_error]
+    return measured(test.mean, test.standard_error)
 
 
 def _risk_rows(table: Table) -> list[tuple[str, str, float, float, float, float]]:

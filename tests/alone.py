@@ -34,18 +34,6 @@ def refusal(call: Callable[[], object]) -> str:
     raise AssertionError(f"{call} went through where its extra is missing")
 
 
-def check_text() -> None:
-    """The list of verdicts is that of the code that runs, also where the derivations are inside the package."""
-    from symslr.library import index
-
-    installed = index.text_version()
-    index.text_version.cache_clear()
-    index.PACKAGE = Path(__file__).parents[1] / "symslr"
-    assert index.text_version() == installed, (
-        "an installed symslr has another text than the checkout that it comes from"
-    )
-
-
 def main() -> None:
     import symslr as package
     from symslr.extras import BRINGS, need
@@ -73,7 +61,6 @@ def main() -> None:
         assert said == (
             "symslr: a report needs latex2mathml, which is not installed: pip install 'symslr[figures]'\n"
         ), said
-    check_text()
     print("symslr works alone")
 
 

@@ -46,17 +46,23 @@ def require_tool(name: str) -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="leave out the tests that tests/slow.txt lists")
+    parser.addoption(
+        "--sample", metavar="SEED", type=int, help="of the tests that tests/slow.txt lists, a tenth by a seed"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--quick"):
-        from tests.durations import slow
+    if (seed := config.getoption("--sample")) is not None:
+        from tests.durations import left_out
 
-        listed = slow()
-        left_out = [item for item in items if item.nodeid in listed]
-        items[:] = [item for item in items if item.nodeid not in listed]
-        config.hook.pytest_deselected(items=left_out)
+        names = left_out(seed)
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in names])
+        items[:] = [item for item in items if item.nodeid not in names]
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    seed = config.getoption("--sample")
+    return None if seed is None else f"slow tests: a tenth, by seed {seed} (`make test SEED={seed}` runs the same)"
 
 
 def pytest_configure() -> None:

@@ -1,7 +1,7 @@
-"""``pytest -p tests.durations``: writes to ``tests/slow.txt`` the tests that take long; ``pytest --quick`` leaves them out.
+"""Slow tests, dealt out: ``pytest --sample SEED`` runs all quick tests and one of ten packs of the slow ones.
 
-Processor time is counted, of a test and of the programs that it starts. Tests of folders that are named take part whatever they
-take: ``make mutants`` breaks the code that they run. What is listed of files of which no test ran stays.
+``pytest -p tests.durations`` writes to ``tests/slow.txt`` the tests that take long, with the processor time of each and of the
+programs that it starts. What is listed of files of which no test ran stays.
 """
 
 from __future__ import annotations
@@ -14,25 +14,30 @@ from typing import Any
 import pytest
 from pluggy import Result
 
+from symslr.validation.again import dealt
+
 LIST = Path(__file__).with_name("slow.txt")
-LONG = 0.5
-"""Seconds of processor time from which a test is slow: what is left takes less than five minutes on two idle cores."""
-ALWAYS = ("tests/algebra/", "tests/derivations/", "tests/theory/")
+LONG = 0.2
+"""Seconds of processor time from which a test is slow."""
+PACKS = 10
 HEADER = f"""\
-# Tests that took {LONG} seconds of processor time or more, but for those of {", ".join(ALWAYS)}.
-# `make test` leaves them out and `make test-all` does not. Written anew by: python -m pytest -n 2 -p tests.durations
+# Tests that took {LONG} seconds of processor time or more, with these. `make test` runs a tenth of them, drawn by a seed that it
+# prints (SEED=N repeats it; ten seeds in a row run all), `make test-all` all. Written anew by: pytest -n 2 -p tests.durations
 """
 
 
-def slow() -> frozenset[str]:
-    """Names of the tests that are listed."""
+def slow() -> dict[str, float]:
+    """The tests that are listed, with the seconds of each."""
     lines = LIST.read_text(encoding="utf-8").splitlines() if LIST.exists() else []
-    return frozenset(line for line in lines if not line.startswith("#"))
+    rows = (line.split(" ", 1) for line in lines if not line.startswith("#"))
+    return {name: float(seconds) for seconds, name in rows}
 
 
-def is_slow(name: str, seconds: float) -> bool:
-    """Whether a test belongs into the list: what has a line break in its name cannot stand there."""
-    return seconds >= LONG and not name.startswith(ALWAYS) and name.isprintable()
+def left_out(seed: int) -> frozenset[str]:
+    """The slow tests that are not in the pack of a seed: ten seeds in a row run every test."""
+    listed = slow()
+    count = max(1, -(-len(listed) // PACKS))
+    return frozenset(listed) - frozenset(dealt(list(listed.items()), count, seed))
 
 
 _spent: dict[str, float] = {}
@@ -59,10 +64,12 @@ class Writer:
         self.before[worker] = used
 
     def pytest_sessionfinish(self) -> None:
-        measured = {name.partition("::")[0] for name in _spent}
-        kept = {name for name in slow() if name.partition("::")[0] not in measured}
-        names = sorted(kept.union(name for name, seconds in _spent.items() if is_slow(name, seconds)))
-        LIST.write_text(HEADER + "".join(f"{name}\n" for name in names), encoding="utf-8")
+        files = {name.partition("::")[0] for name in _spent}
+        rows = {name: seconds for name, seconds in slow().items() if name.partition("::")[0] not in files}
+        # what has a line break in its name cannot stand there
+        rows |= {name: seconds for name, seconds in _spent.items() if seconds >= LONG and name.isprintable()}
+        text = "".join(f"{seconds:.1f} {name}\n" for name, seconds in sorted(rows.items()))
+        LIST.write_text(HEADER + text, encoding="utf-8")
 
 
 def pytest_configure(config: pytest.Config) -> None:

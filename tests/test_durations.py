@@ -1,4 +1,4 @@
-"""The tests that `make test` leaves out: those that were measured to be slow, and none that `make mutants` counts on."""
+"""The tests that `make test` deals out: those that were measured to be slow, each of them in one of ten packs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import durations
-from tests.durations import ALWAYS, LONG, Writer, is_slow, slow
-
-
-def test_what_is_slow() -> None:
-    assert is_slow("tests/evaluation/test_a.py::test_b[1]", LONG)
-    assert not is_slow("tests/evaluation/test_a.py::test_b[1]", LONG / 2)
-    assert not is_slow("tests/algebra/test_a.py::test_b", 10 * LONG)
+from tests.durations import PACKS, Writer, left_out, slow
 
 
 def test_the_list_names_files_that_are_there() -> None:
@@ -21,13 +15,20 @@ def test_the_list_names_files_that_are_there() -> None:
     assert slow()
     for name in slow():
         assert (root / name.partition("::")[0]).is_file(), f"{name}: measure the tests anew (CONTRIBUTING.md)"
-        assert not name.startswith(ALWAYS)
+
+
+@pytest.mark.parametrize("first", [0, 7, 123456])
+def test_ten_seeds_in_a_row_run_every_test(first: int) -> None:
+    packs = [slow().keys() - left_out(seed) for seed in range(first, first + PACKS)]
+    assert sorted(name for pack in packs for name in pack) == sorted(slow())
+    costs = [sum(slow()[name] for name in pack) for pack in packs]
+    assert max(costs) < 2 * min(costs)
 
 
 def test_a_part_of_the_tests_leaves_the_rest_of_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Regression: a run of some tests with this plugin emptied the list."""
     monkeypatch.setattr(durations, "LIST", tmp_path / "slow.txt")
     monkeypatch.setattr(durations, "_spent", {"tests/test_a.py::test_now_fast": 0.0, "tests/test_a.py::test_slow": 1.0})
-    durations.LIST.write_text("tests/test_a.py::test_now_fast\ntests/test_b.py::test_other\n")
+    durations.LIST.write_text("9.0 tests/test_a.py::test_now_fast\n2.5 tests/test_b.py::test_other[a b]\n")
     Writer().pytest_sessionfinish()
-    assert slow() == {"tests/test_a.py::test_slow", "tests/test_b.py::test_other"}
+    assert slow() == {"tests/test_a.py::test_slow": 1.0, "tests/test_b.py::test_other[a b]": 2.5}

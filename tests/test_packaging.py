@@ -58,7 +58,7 @@ def test_wheel_carries_derivations_validation_types_and_licence(wheel: Path) -> 
         here = {f"symslr/_bundled/{path.relative_to(ROOT)}" for path in (ROOT / folder).rglob(f"*.{kind}")}
         assert here, f"{folder}/ holds no Python file"
         assert here <= names
-    assert "symslr/py.typed" in names
+    assert {"symslr/py.typed", "symslr/export/references.bib"} <= names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not any("__pycache__" in name or name.startswith("tests/") for name in names)
 

@@ -19,7 +19,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder with a text, a folder and a report whose kept results are none; whatever a command collects or runs fails."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text("this is neither a folder nor a store of results\n")
-    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "of_mine").mkdir(parents=True)
     (tmp_path / "folder.tex").mkdir()
     (tmp_path / "report").mkdir()
     (tmp_path / "report" / staging.KEPT).write_text("this is no store of results\n")
@@ -32,7 +32,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         ("symslr.check.collect", "collect"),
         ("symslr.check.collect", "find"),
         ("symslr.validation.validate", "validate"),
-        ("symslr.cache.beside", "recorded"),
+        ("symslr.cache.parts", "recomputed"),
         ("symslr.study.document", "read_study"),
     ):
         monkeypatch.setattr(import_module(module), what, too_late)
@@ -52,10 +52,10 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         ("derive", "nishimori", "--latex", "folder.tex"),
         ("validate", "--keep", "text"),
         ("validate", "--keep", "folder"),
-        ("validate", "--keep", "nowhere/kept.sqlite"),
+        ("validate", "--keep", "nowhere/kept"),
         ("compute", "--all", "--keep", "text"),
-        ("compute", "--stale", "--keep", "folder"),
-        ("compute", "figure2", "--keep", "nowhere/kept.sqlite"),
+        ("compute", "--all", "--keep", "folder"),
+        ("compute", "figure2", "--keep", "nowhere/kept"),
         ("study", "run", "study.toml", "--store", "folder"),
         ("study", "run", "study.toml", "--store", "nowhere/store.sqlite"),
         ("study", "show", "text", "--csv", "folder"),

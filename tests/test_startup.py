@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-LIBRARIES = ("sympy", "numpy", "scipy", "mpmath", "flint", "matplotlib", "torch", "numba", "distributed")
+LIBRARIES = ("sympy", "numpy", "scipy", "mpmath", "flint", "matplotlib", "torch", "numba", "distributed", "pybtex")
 
 HERE = Path(__file__).parent
 NO_PYTHON = str(HERE / "odd_inputs.txt")

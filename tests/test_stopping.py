@@ -118,8 +118,8 @@ COMMANDS = {
     "risk": ["bayes", "--length", "3", "--nu", "2", "--certified", "--digits", "10000", "--seconds", "600"],
     "check": ["check", "endless.py"],
     "report": ["report", "endless.py", "--out", "report"],
-    "validate": ["validate", "validation", "--keep", "kept.sqlite"],
-    "compute": ["compute", "endless_parts", "--keep", "kept.sqlite"],
+    "validate": ["validate", "validation", "--keep", "kept"],
+    "compute": ["compute", "endless_parts", "--keep", "kept"],
     "study": ["study", "run", "study.toml", "--store", "study.sqlite", "--workers", "1"],
 }
 
@@ -131,15 +131,13 @@ COMPUTING = 0.5
 
 ELSEWHERE = """
 from pathlib import Path
-from symslr.cache import code
 from symslr.cli import command
 from symslr.library import folders
 
 folders.PACKAGE = Path("symslr").resolve()
-code.rooms_version = lambda rooms: "a version"
 command()
 """
-"""The command of a symslr whose figures and validations are those of the folder in which it runs, and whose code is not read."""
+"""The command of a symslr whose figures and validations are those of the folder in which it runs."""
 
 
 def started(name: str, folder: Path) -> subprocess.Popen[str]:
@@ -251,7 +249,7 @@ def test_a_signal_ends_a_command_in_one_line(
     found, err = stopped(process, number)
     assert found == status, err
     *before, last = err.splitlines()
-    kept = {"report": "report", "study": "study.sqlite", "validate": "kept.sqlite", "compute": "kept.sqlite"}.get(name)
+    kept = {"report": "report", "study": "study.sqlite", "validate": "kept", "compute": "kept"}.get(name)
     goes_on = f"; what was computed is kept in {kept}, and the same command goes on from there" if kept else ""
     expected = {f"symslr: {said}{goes_on}"} | ({f"symslr: {said}"} if when == "soon" else set())
     assert last in expected

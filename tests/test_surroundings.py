@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+import sqlite3
 import subprocess
 import sys
 from itertools import pairwise
@@ -40,15 +41,13 @@ def test_a_reader_that_has_gone_is_no_verdict(arguments: tuple[str, ...]) -> Non
 
 def test_a_full_disk_ends_a_command_that_keeps_results_in_one_line(tmp_path: Path, capsys, monkeypatch) -> None:
     (tmp_path / "long.py").write_text(VALIDATION)
-    prepare = Cache._prepare
 
-    def prepare_with_little_room(cache: Cache) -> None:
-        prepare(cache)
-        cache._connection.execute("PRAGMA max_page_count = 4")
+    def full(cache: Cache, key: str, value: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(Cache, "_prepare", prepare_with_little_room)
+    monkeypatch.setattr(Cache, "put", full)
     with pytest.raises(SystemExit) as ended:
-        main(["validate", str(tmp_path / "long.py"), "--keep", str(tmp_path / "kept.sqlite")])
+        main(["validate", str(tmp_path / "long.py"), "--keep", str(tmp_path / "kept")])
     last = capsys.readouterr().err.splitlines()[-1]
     assert (ended.value.code, last[: last.index(";")]) == (
         2,

@@ -1,12 +1,13 @@
 """Test risk at finite alpha: the replica-symmetric saddle point against fits of sampled training sets."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sympy import Rational, oo
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softmax1, softplus
 from symslr.model.task import Task
@@ -73,15 +74,23 @@ def fitted(sets: Sets) -> dict[str, object]:
         starts=sets.starts,
         fresh=FRESH,
     )
-    objectives = [run.fit.loss / sets.dimension for run in found.runs]
+    risks, objectives = (
+        np.array(each) for each in zip(*((r.risk.mean, r.fit.loss / sets.dimension) for r in found.runs))
+    )
     return {
-        "risks": [run.risk.mean for run in found.runs],
+        "risk": measured(risks.mean(), _standard_error(risks)),
+        "objective": measured(objectives.mean(), _standard_error(objectives)),
+        "risks": risks,
         "objectives": objectives,
         "converged": bool(found.converged),
     }
 
 
-def saddle(job: tuple[Point, str]) -> dict[str, float]:
+def _others(sets: Sets, run: int) -> Sets:
+    return replace(sets, seeds=tuple(seed + OTHER_SEEDS * run for seed in sets.seeds))
+
+
+def saddle(job: tuple[Point, str]) -> dict[str, object]:
     """The theory's saddle point on a branch: that of the informed start, from which the fits start too, or the lowest."""
     from symslr.evaluation.finite_sample import finite_sample
 
@@ -89,11 +98,10 @@ def saddle(job: tuple[Point, str]) -> dict[str, float]:
     found = finite_sample(
         point.task, point.attention, {}, alpha=point.alpha, ridge=point.ridge, branch=branch, precision=0.003
     )
-    numbers = {"risk": found.risk, "energy": found.energy}
+    told = {"replicon": found.replicon, "change": found.change, "jumps": found.jumps}
     return {
-        **{name: float(number) for name, number in numbers.items()},
-        **{f"{name}_error": float(number.error) for name, number in numbers.items()},
-        **{"replicon": found.replicon, "change": found.change, "jumps": found.jumps, "stable": float(found.stable)},
+        **{"risk": measured(found.risk), "energy": measured(found.energy), "stable": float(found.stable)},
+        **{name: measured(number, math.inf) for name, number in told.items()},
     }
 
 
@@ -161,13 +169,20 @@ SETS = (
 Saddle = dict[str, float]
 
 
+def _plain(found: dict[str, Any]) -> Saddle:
+    """Every number by its name, and its error as that name and _error."""
+    numbers = {name: one for name, one in found.items() if isinstance(one, dict)}
+    errors = {f"{name}_error": one["error"] for name, one in numbers.items()}
+    return {**found, **{name: one["value"] for name, one in numbers.items()}, **errors}
+
+
 def validate() -> list[NamedComparison]:
     fits = {
         sets: Fits(np.array(found["risks"]), np.array(found["objectives"]), found["converged"])
-        for sets, found in zip(SETS, computed_once(fitted, SETS), strict=True)
+        for sets, found in zip(SETS, computed_once(fitted, SETS, again=_others), strict=True)
     }
     branches = [*((point, "informed") for point in POINTS), *((point, "lowest") for point in BROKEN)]
-    theory = dict(zip(branches, computed_once(saddle, branches), strict=True))
+    theory = {job: _plain(found) for job, found in zip(branches, computed_once(saddle, branches), strict=True)}
     return [
         *(row for point in POINTS for row in _agreement(point, theory[point, "informed"], fits[Sets(point)])),
         *(

@@ -1,10 +1,10 @@
 """The gradient flow of the order parameters against gradient descent on vectors in dimension 200."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.task import Task
 from symslr.simulate.training import Recipe, Training
@@ -13,6 +13,7 @@ from symslr.validation.validation import NamedComparison, by_z_score
 VALUES = {"L": 3, "nu": 2, "Delta": 0}
 START = ((0.3, 0.1, 0.2, 0.0), (0.1, 0.3, -0.1, 0.2))
 SEEDS, TIME, RATE, BATCH, DIMENSION = (1, 2, 3, 4), 4.0, 0.02, 300, 200
+RATES = (RATE / 2, RATE)
 RUNS = [(RATE / 2, seed) for seed in SEEDS] + [(RATE, 100 + seed) for seed in SEEDS]
 
 
@@ -24,8 +25,12 @@ def validate() -> list[NamedComparison]:
     from symslr.evaluation.landscape import Landscape, OrderParameters, gradient_flow
 
     tasks = (SpikedSLR(), MaxSLR())
-    jobs = [_run(task, rate, seed) for task in tasks for rate, seed in RUNS]
-    found = {(job.task.name, job.seed): np.array(end) for job, end in zip(jobs, computed_once(descended, jobs))}
+    jobs = [(_run(task, rate, 0), tuple(seed for one, seed in RUNS if one == rate)) for task in tasks for rate in RATES]
+    found = {
+        (job.task.name, seed): np.array(end)
+        for (job, seeds), ends in zip(jobs, computed_once(descended, jobs, again=_others))
+        for seed, end in zip(seeds, ends["ends"])
+    }
     rows = []
     for task in tasks:
         landscape = Landscape.of(task, softmax, VALUES)
@@ -47,11 +52,19 @@ def validate() -> list[NamedComparison]:
     return rows
 
 
-def descended(job: Training) -> Sequence[float]:
-    """The order parameters where gradient descent ends."""
+def descended(job: tuple[Training, tuple[int, ...]]) -> dict[str, object]:
+    """The order parameters where gradient descent ends, of each seed and on average."""
     from symslr.simulate.training import trained
 
-    return list(trained(job).path[-1])
+    run, seeds = job
+    ends = np.array([trained(replace(run, seed=seed)).path[-1] for seed in seeds])
+    errors = ends.std(axis=0, ddof=1) / len(seeds) ** 0.5
+    pooled = np.full(len(errors), np.sqrt(np.mean(errors**2)))
+    return {"mean": measured(ends.mean(axis=0), pooled), "ends": ends}
+
+
+def _others(job: tuple[Training, tuple[int, ...]], run: int) -> tuple[Training, tuple[int, ...]]:
+    return job[0], tuple(seed + OTHER_SEEDS * run for seed in job[1])
 
 
 def _run(task: Task, rate: float, seed: int) -> Training:

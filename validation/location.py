@@ -5,7 +5,7 @@ from typing import Any
 
 from sympy import Abs, Integer, Rational, Symbol, exp, sqrt
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.expression.value import Value
 from symslr.model.catalogue import softmax as plain_softmax
@@ -68,44 +68,53 @@ ATTENDED = ("prior", "AR(1) keys and values", "two relevant tokens", "independen
 
 
 def validate() -> list[NamedComparison]:
-    attended = [(law, name) for law in ATTENDED for name in ATTENTIONS]
-    rows = [_row(f"Bayes risk, {name}", found) for name, found in zip(LAWS, computed_once(bayes, list(LAWS)))]
-    for (law, name), found in zip(attended, computed_once(risk, attended)):
+    attended = [(law, name, SEED + 1) for law in ATTENDED for name in ATTENTIONS]
+    rows = [
+        _row(f"Bayes risk, {name}", found)
+        for name, found in zip(LAWS, computed_once(bayes, [(law, SEED) for law in LAWS], again=_others))
+    ]
+    for (law, name, _), found in zip(attended, computed_once(risk, attended, again=_others)):
         rows.append(_row(f"{name} at key scale $a={SCALE}$, {law}", found))
     return [*rows, *_one_head()]
 
 
-Found = list[Any]
-"""Number, what was drawn, error of both together, note."""
+def _others(job: tuple[Any, ...], run: int) -> tuple[Any, ...]:
+    return (*job[:-1], job[-1] + OTHER_SEEDS * run)
+
+
+Found = dict[str, Any]
+"""Number, what was drawn, note."""
 
 
 def _row(name: str, found: Found) -> NamedComparison:
-    return by_z_score(name, *found)
+    number, drawn = found["number"], found["drawn"]
+    error = (drawn["error"] ** 2 + number["error"] ** 2) ** 0.5
+    return by_z_score(name, number["value"], drawn["value"], error, found["note"])
 
 
 def _found(number: Value, drawn: Estimate) -> Found:
-    error = (drawn.standard_error**2 + float(number.error) ** 2) ** 0.5
     note = f"{number.method}; {drawn.size} sequences, seed {drawn.seed}"
-    return [float(number.value), drawn.mean, error, note]
+    return {"number": measured(number), "drawn": measured(drawn.mean, drawn.standard_error), "note": note}
 
 
-def bayes(name: str) -> Found:
+def bayes(job: tuple[str, int]) -> Found:
     """The number against Bayes' rule on drawn sequences, every configuration's density written out."""
+    name, seed = job
     task = LocationTask(noise=Rational(1, 2), name=name, **LAWS[name])
     given = {symbol: value for symbol, value in VALUES.items() if symbol in task.free_symbols}
     number = bayes_value(task, given)
-    return _found(number, bayes_location_monte_carlo(task, VALUES, size=SIZE, seed=SEED))
+    return _found(number, bayes_location_monte_carlo(task, VALUES, size=SIZE, seed=seed))
 
 
-def risk(job: tuple[str, str]) -> Found:
+def risk(job: tuple[str, str, int]) -> Found:
     """An attention with its best value vector at one scale."""
-    law, name = job
+    law, name, seed = job
     chosen, attention = ATTENTIONS[name]
     task = LocationTask(noise=Rational(1, 2), name=law, **LAWS[law])
     given = {symbol: value for symbol, value in VALUES.items() if symbol in task.free_symbols}
     number = risk_value(task, chosen, SCALE, given)
     return _found(
-        number, location_monte_carlo(task, attention, VALUES, size=SIZE, seed=SEED + 1, value_norm=None, name=name)
+        number, location_monte_carlo(task, attention, VALUES, size=SIZE, seed=seed, value_norm=None, name=name)
     )
 
 

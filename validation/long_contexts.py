@@ -1,12 +1,11 @@
 r"""Long contexts: attentions at $\nu = 2\lambda\log(L - 1)$ against drawn sequences, and derived bounds against exact risks."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from sympy import Rational, exp, log, sqrt
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
 from symslr.evaluation import evaluate
 from symslr.evaluation.location import risk_value
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
@@ -72,19 +71,25 @@ def validate() -> list[NamedComparison]:
 
 def _drawn() -> Iterator[NamedComparison]:
     names = list(_sampled())
-    for name, found in zip(names, computed_once(drawn, names)):
-        yield by_z_score(rf"{name}, $L={LENGTH}$, $\lambda={ABOVE}$", *found)
+    jobs = [(name, SEED) for name in names]
+    for name, found in zip(
+        names, computed_once(drawn, jobs, again=lambda job, run: (job[0], job[1] + OTHER_SEEDS * run))
+    ):
+        number, mean = found["number"], found["drawn"]
+        error = float(np.hypot(number["error"], mean["error"]))
+        title = rf"{name}, $L={LENGTH}$, $\lambda={ABOVE}$"
+        yield by_z_score(title, number["value"], mean["value"], error, found["note"])
 
 
-def drawn(name: str) -> list[Any]:
-    """The number, what was drawn, the error of both together and a note, of one attention."""
+def drawn(job: tuple[str, int]) -> dict[str, object]:
+    """The number, what was drawn and a note, of one attention."""
+    name, seed = job
     task = LocationTask(length=LENGTH, strength=STRENGTH, noise=0)
     chosen, scale, attention = _sampled()[name]
     number = risk_value(task, LocatedAttention(chosen), scale, seconds=SECONDS)
-    found = location_monte_carlo(task, attention, {}, size=SIZE, seed=SEED, value_norm=None, name=name)
-    error = float(np.hypot(found.standard_error, float(number.error)))
+    found = location_monte_carlo(task, attention, {}, size=SIZE, seed=seed, value_norm=None, name=name)
     note = f"{number.method}; {found.size} sequences, seed {found.seed}"
-    return [float(number.value), found.mean, error, note]
+    return {"number": measured(number), "drawn": measured(found.mean, found.standard_error), "note": note}
 
 
 def _above() -> NamedComparison:

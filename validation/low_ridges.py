@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sympy import Rational
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR, linear, softmax
 from symslr.validation.validation import LARGEST_Z, NamedComparison, by_z_score, states
@@ -37,7 +38,7 @@ Theory = dict[str, float]
 """Test risk, its error, replicon, jumps, whether replica symmetry is stable, and what one more step changes."""
 
 
-def theory(job: tuple[Point, float, int]) -> Theory:
+def theory(job: tuple[Point, float, int]) -> dict[str, object]:
     """The saddle point on the branch of the informed start, to a precision, by the samples of a seed."""
     from symslr.evaluation.finite_sample import finite_sample
 
@@ -52,12 +53,20 @@ def theory(job: tuple[Point, float, int]) -> Theory:
         branch="informed",
         seed=seed,
     )
-    held = {"replicon": found.replicon, "jumps": found.jumps, "stable": float(found.stable), "change": found.change}
-    return {"risk": float(found.risk), "error": float(found.risk.error), **held}
+    told = {"replicon": found.replicon, "jumps": found.jumps, "change": found.change}
+    held = {name: measured(number, math.inf) for name, number in told.items()}
+    return {"risk": measured(found.risk), "stable": float(found.stable), **held}
 
 
-def fitted(job: tuple[Point, int, int]) -> list[tuple[float, bool]]:
-    """(test risk, whether the fit is stationary) of every training set, of the seeds from one to before another."""
+def _plain(found: dict[str, Any]) -> Theory:
+    """Every number by its name, and the error of the risk."""
+    numbers = {name: one["value"] if isinstance(one, dict) else one for name, one in found.items()}
+    return {**numbers, "error": found["risk"]["error"]}
+
+
+def fitted(job: tuple[Point, int, int]) -> dict[str, object]:
+    """Test risk and whether all fits are stationary, of the training sets of the seeds from one to before another."""
+    from symslr.evaluation.sampling.scatter import standard_error
     from symslr.simulate.erm import erm_replicates
 
     point, first, end = job
@@ -73,7 +82,13 @@ def fitted(job: tuple[Point, int, int]) -> list[tuple[float, bool]]:
         starts=("informed",),
         fresh=FRESH,
     )
-    return [(run.risk.mean, run.fit.converged) for run in found.runs]
+    risks = [run.risk.mean for run in found.runs]
+    stationary = all(run.fit.converged for run in found.runs)
+    return {"risk": measured(float(np.mean(risks)), standard_error(risks)), "stationary": stationary}
+
+
+def _others(job: tuple[Point, int, int], run: int) -> tuple[Point, int, int]:
+    return job[0], job[1] + OTHER_SEEDS * run, job[2] + OTHER_SEEDS * run
 
 
 FLAGSHIP = Point(Rational(2), linear, 4, 0.5)
@@ -125,21 +140,18 @@ COARSE_SEEDS = range(1, 25)
 
 
 def validate() -> list[NamedComparison]:
-    fits = computed_once(
-        fitted, [*((point, SEEDS[0], SEEDS[-1] + 1) for point in POINTS), (FLAGSHIP, MANY[0], MANY[-1] + 1)]
-    )
+    sets = [*((point, SEEDS[0], SEEDS[-1] + 1) for point in POINTS), (FLAGSHIP, MANY[0], MANY[-1] + 1)]
+    fits = computed_once(fitted, sets, again=_others)
     jobs = [*((point, USUAL, 0) for point in POINTS), (FLAGSHIP, FINE, 0)]
-    saddles = computed_once(theory, [*jobs, *((FLAGSHIP, COARSE, seed) for seed in COARSE_SEEDS)])
+    found = computed_once(theory, [*jobs, *((FLAGSHIP, COARSE, seed) for seed in COARSE_SEEDS)])
+    saddles = list(map(_plain, found))
     seen = [_seen(*both) for both in zip(POINTS, saddles, fits)]
     many = _seen(FLAGSHIP, saddles[len(POINTS)], fits[len(POINTS)])
     return [*map(_row, seen), _verdict(seen), *_quoted(many, saddles[len(jobs) :])]
 
 
-def _seen(point: Point, saddle: Theory, fits: list[tuple[float, bool]]) -> Seen:
-    from symslr.evaluation.sampling.scatter import standard_error
-
-    risks = [risk for risk, _ in fits]
-    return Seen(point, saddle, float(np.mean(risks)), standard_error(risks), all(stationary for _, stationary in fits))
+def _seen(point: Point, saddle: Theory, fits: dict[str, Any]) -> Seen:
+    return Seen(point, saddle, fits["risk"]["value"], fits["risk"]["error"], fits["stationary"])
 
 
 def _shown(value: float, error: float) -> str:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
 from symslr.model.retrieval import ScoreLaw
 from symslr.simulate.recipe import Recipe
 from symslr.simulate.retrieval import ATTENTIONS, Recall
@@ -20,41 +20,43 @@ FILLERS = Recall(length=256, keys=4)
 
 
 Run = dict[str, dict[str, float]]
-"""The moments of the scores under "law", and (mean, standard error) of each error that was measured."""
+"""The moments of the scores under "law", and each error that was measured."""
 
 
-def trained(job: tuple[str, Recall]) -> Run:
+def trained(job: tuple[str, Recall, int]) -> Run:
     """One layer, with noise in what keys and queries see."""
     from symslr.simulate.retrieval import train_recall
 
-    kind, recall = job
-    found = train_recall(kind, recall, BLUR, RECIPE, SEED, test=TESTS).found
+    kind, recall, seed = job
+    found = train_recall(kind, recall, BLUR, RECIPE, seed, test=TESTS).found
     errors = {
         "wrong": found.wrong,
         "elsewhere": found.elsewhere,
         "read_error": found.read_error,
         "gaussian": found.gaussian,
     }
-    measured = {name: {"mean": one.mean, "standard_error": one.standard_error} for name, one in errors.items()}
-    return {"law": asdict(found.law), **measured}
+    numbers = {name: measured(one.mean, one.standard_error) for name, one in errors.items()}
+    return {"law": asdict(found.law), **numbers}
 
 
 def validate() -> list[NamedComparison]:
     """Four attentions near their predictions; the feature map's scores are no Gaussians, and its ranking is missed."""
     from symslr.evaluation.retrieval import elsewhere
 
-    jobs = [*((kind, RECALL) for kind in ATTENTIONS), ("linear", FILLERS)]
-    *found_runs, among_fillers = computed_once(trained, jobs)
+    jobs = [*((kind, RECALL, SEED) for kind in ATTENTIONS), ("linear", FILLERS, SEED)]
+    *found_runs, among_fillers = computed_once(
+        trained, jobs, again=lambda job, run: (*job[:-1], job[-1] + OTHER_SEEDS * run)
+    )
     runs = dict(zip(ATTENTIONS, found_runs, strict=True))
     found = [row for kind in DESCRIBED for row in _compared(kind, runs[kind])]
     missed = runs["feature map"]
-    gap = elsewhere(ScoreLaw(**missed["law"])) - missed["elsewhere"]["mean"]
+    gap = elsewhere(ScoreLaw(**missed["law"])) - missed["elsewhere"]["value"]
     note = f"predicted - measured = {gap:.3f}: the logarithms of its weights are no Gaussians"
     found.append(
         states("feature map: the largest weight is more often right than Gaussian scores say", gap > 0.1, note)
     )
-    ranked = [runs[kind]["elsewhere"]["mean"] for kind in ("softmax", "linear")]
-    answers = [runs[kind]["wrong"]["mean"] for kind in ("softmax", "linear")]
+    ranked = [runs[kind]["elsewhere"]["value"] for kind in ("softmax", "linear")]
+    answers = [runs[kind]["wrong"]["value"] for kind in ("softmax", "linear")]
     note = f"largest weight elsewhere {ranked[0]:.3f} and {ranked[1]:.3f}; wrong answers {answers[0]:.3f} and {answers[1]:.3f}"
     holds = abs(ranked[0] - ranked[1]) < 0.05 and answers[1] > 2 * answers[0]
     found.append(states("linear attention ranks positions as well as softmax and answers worse", holds, note))
@@ -66,16 +68,16 @@ def _among_fillers(run: Run) -> list[NamedComparison]:
     from symslr.evaluation.retrieval import wrong
 
     predicted = float(wrong("linear", ScoreLaw(**run["law"]), FILLERS.value_tokens))  # type: ignore[arg-type]
-    measured, gaussian = run["wrong"], run["gaussian"]
-    error = math.hypot(measured["standard_error"], gaussian["standard_error"])
+    seen, gaussian = run["wrong"], run["gaussian"]
+    error = math.hypot(seen["error"], gaussian["error"])
     size = f"K = {FILLERS.keys}, T = {FILLERS.length}"
     note = f"Gaussian scores of the measured moments, the layer's own read-out; {size}, seed {SEED}"
     title = "linear among fillers, wrong answers with the read-out as it is"
     name = "linear among fillers: a read-out that is independent from token to token predicts too many wrong answers"
-    said = f"predicted {predicted:.3f}, with the layer's own read-out {gaussian['mean']:.3f}, measured {measured['mean']:.3f}"
+    said = f"predicted {predicted:.3f}, with the layer's own read-out {gaussian['value']:.3f}, measured {seen['value']:.3f}"
     return [
-        by_z_score(title, gaussian["mean"], measured["mean"], error, note),
-        states(name, predicted - measured["mean"] > 4 * error, f"{said}; {size}"),
+        by_z_score(title, gaussian["value"], seen["value"], error, note),
+        states(name, predicted - seen["value"] > 4 * error, f"{said}; {size}"),
     ]
 
 
@@ -95,10 +97,9 @@ def _compared(kind: str, run: Run) -> list[NamedComparison]:
         NamedComparison(
             f"{kind}, {name}",
             expected,
-            found["mean"],
+            found["value"],
             CLOSE[name],
-            f"{note}; "
-            + (f"standard error {found['standard_error']:.2g}" if found["standard_error"] else "alike in every test"),
+            f"{note}; " + (f"standard error {found['error']:.2g}" if found["error"] else "alike in every test"),
         )
         for name, (expected, found) in predicted.items()
     ]

@@ -1,11 +1,12 @@
 """Key and value vectors trained on fresh samples, by SGD and by Adam: their risk against the least risk."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sympy import Rational
 
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.length_law import LengthLaw
@@ -53,12 +54,12 @@ def validate() -> list[NamedComparison]:
         for attention, recipe in recipes
         for seed in SEEDS
     ]
-    found = computed_once(trained, jobs)
+    found = computed_once(trained, jobs, again=lambda job, run: replace(job, seed=job.seed + OTHER_SEEDS * run))
     return [_against_theory(jobs[i], found[i : i + len(SEEDS)]) for i in range(0, len(jobs), len(SEEDS))]
 
 
 Run = dict[str, Any]
-"""Of one training: "mean" and "standard_error" of the test risk, and where it ended: "end", order parameters and others."""
+"""Of one training: the test risk, and where it ended: "end", order parameters and others."""
 
 
 def trained(job: Training) -> Run:
@@ -76,7 +77,7 @@ def trained(job: Training) -> Run:
         overlaps=run.overlaps,
     )
     end = np.append(run.path[-1], list(run.parameters.values()))
-    return {"mean": test.mean, "standard_error": test.standard_error, "end": end}
+    return {"test": measured(test.mean, test.standard_error), "end": end}
 
 
 def _against_theory(job: Training, runs: list[Run]) -> NamedComparison:
@@ -85,8 +86,8 @@ def _against_theory(job: Training, runs: list[Run]) -> NamedComparison:
 
     task, attention, recipe = job.task, job.attention, job.recipe
     least = float(least_risk(task, attention, job.values, digits=8)[0])
-    mean = sum(run["mean"] for run in runs) / len(runs)
-    error = sum(run["standard_error"] ** 2 for run in runs) ** 0.5 / len(runs)
+    mean = sum(run["test"]["value"] for run in runs) / len(runs)
+    error = sum(run["test"]["error"] ** 2 for run in runs) ** 0.5 / len(runs)
     random = isinstance(task.length, LengthLaw)
     named = f"{attention.name} on {task.name}-SLR{', random length' if random else ''}, {OPTIMISERS[recipe.optimiser]}"
     note = (

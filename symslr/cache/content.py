@@ -1,12 +1,13 @@
-"""A computation as text that is the same in every process: values, expressions and functions by their content."""
+"""A question as text that is the same in every process: values, expressions and functions by what they are made of."""
 
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from sympy import Basic, srepr
 from sympy.core.function import UndefinedFunction
 
-from symslr.cache.code import OURS, code_version, home
+from symslr.cache.results import texts_version
 
 
 class NoContent(TypeError):
@@ -22,7 +23,7 @@ class NoContent(TypeError):
 
 
 def content(value: object) -> str:
-    """A text that tells values apart by what they are made of; functions by their arguments and the code they reach.
+    """A text that tells values apart by what they are made of; functions and classes by their names.
 
     Raises:
         NoContent: for lambdas, functions inside functions, and objects that are not plain values, SymPy expressions,
@@ -41,31 +42,19 @@ def content(value: object) -> str:
     if isinstance(value, FunctionType):
         if "<" in value.__qualname__:
             raise NoContent(f"{value.__qualname__}: expected a function that its module defines by name")
-        return _function(value)
+        return _name(value)
     if is_dataclass(value) and not isinstance(value, type):
         inside = ",".join(f"{field.name}={content(getattr(value, field.name))}" for field in fields(value))
-        return f"{_class(type(value))}({inside})"
+        return f"{_name(type(value))}({inside})"
     raise NoContent(f"found a {type(value).__name__}; expected plain values, expressions, dataclasses, functions")
 
 
-@lru_cache(maxsize=1024)
-def _class(kind: type) -> str:
-    """The name of a class, with the code that its methods reach where it is ours or its user's; of its module if it is nested."""
-    module, name = str(kind.__module__), kind.__qualname__
-    if module.partition(".")[0] != OURS and "." in module:
-        return f"{module}.{name}"
-    try:
-        return f"{home(module)}:{name}@{code_version(module, '' if '.' in name else name)}"
-    except ValueError as problem:
-        raise NoContent(f"{name}: {problem}") from None
-
-
-def _function(function: FunctionType) -> str:
-    name = function.__qualname__
-    try:
-        return f"{home(function.__module__)}:{name}@{code_version(function.__module__, name)}"
-    except ValueError as problem:
-        raise NoContent(str(problem)) from None
+def _name(named: type | FunctionType) -> str:
+    """By module and name; from a file outside any package, such as a figure's, by the file's name and text."""
+    file = getattr(sys.modules.get(named.__module__), "__file__", None)
+    if "." in named.__module__ or file is None:
+        return f"{named.__module__}:{named.__qualname__}"
+    return f"{Path(file).name}@{texts_version(Path(file))}:{named.__qualname__}"
 
 
 def _expression(node: object, seen: dict[object, str]) -> str:
@@ -74,7 +63,7 @@ def _expression(node: object, seen: dict[object, str]) -> str:
         return content(node)
     if node not in seen:
         named: Any = type(node)
-        head = named.__qualname__ if isinstance(named, UndefinedFunction) else _class(named)
+        head = named.__qualname__ if isinstance(named, UndefinedFunction) else _name(named)
         if isinstance(type(node), UndefinedFunction) or not node.args:
             head += srepr(type(node)) if node.args else srepr(node)
         text = f"{head}({','.join(_expression(part, seen) for part in node.args)})"

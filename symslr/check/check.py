@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import tee
 
 from sympy import Expr, S, simplify
 
-from symslr.algebra.derivation import Claim, Derivation, Step, as_text
-from symslr.budget import OutOfTime, processor_time
-from symslr.cache.code import rooms_version
-from symslr.cache.content import content
+from symslr.algebra.derivation import Claim, Derivation, as_text
 from symslr.cache.results import Cache, key_of
 from symslr.check.branches import branch_points
 from symslr.check.compare import compare
 from symslr.check.conclude import concluded
+from symslr.check.known import statement
+from symslr.check.numbers import Numbers, is_closed, is_elementary
 from symslr.check.points import FLOAT_DIGITS, LONG, Point, cheap_points, far_points, long_points, points, restrictions
 from symslr.check.remainders import remainder_tested
 from symslr.check.replay import citations, own_rules, replay, unclear
 from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
-from symslr.check.routes import REFEREE, SECONDS_PER_VALUE, Routes, is_closed, is_elementary
 from symslr.check.start import simulated_start
 from symslr.check.untouched import remembered, touched
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
-from symslr.library.index import ROOMS, text_version
-from symslr.parallel.processes import forked, processors, uninterrupted
+from symslr.parallel.processes import Lost, each_forked, processors
+from symslr.referee.work import METER, SECOND, Memory
 
-SECONDS_PER_DERIVATION = 40.0
-"""Processor time; what is not done by then is unknown."""
+WORK_PER_DERIVATION = 40 * SECOND
+"""What is not done by then is unknown: the same on every machine."""
 
 MOST_TELLING = 2
 """The last of the points (two, three and many tokens) that come before everything else."""
@@ -43,10 +40,13 @@ MORE = 1
 brute force. A chain with rules of its author's is compared at all points: nothing else has tried them where signals are weak."""
 
 FAR_SHARE = 0.1
-"""Of the time that a check took, what it may take besides for points far from 1."""
+"""Of the work that a check took, what it may take besides for points far from 1."""
 
-FAR_SECONDS = 0.2
+FAR_WORK = SECOND // 5
 """This much it may always take."""
+
+MOST_OPERATIONS = 120
+"""Of a formula that SymPy is asked to prove to be zero: it took 0.24 s at most over symslr's own."""
 
 Progress = Callable[[int, str], None]
 
@@ -56,43 +56,46 @@ def check(
     *,
     jobs: int | None = None,
     progress: Progress = lambda done, name: None,
-    seconds: float = SECONDS_PER_DERIVATION,
+    seconds: float | None = None,
     kept: Cache | None = None,
+    known: Mapping[int, DerivationCheck] | None = None,
 ) -> CheckReport:
-    """Check derivations, one process each, ``jobs`` at a time.
+    """Check derivations, one process each, ``jobs`` at a time. What is compared is a function of each chain alone.
 
     Args:
         derivations: as ``collect`` returns them.
-        jobs: processes; the number of processors by default. 1 checks in this process.
+        jobs: processes; the number of processors by default. 1 checks in this process, where no ``seconds`` are given.
         progress: called after each derivation with the number done and its name.
-        seconds: processor time for one derivation; what is not done by then is unknown.
+        seconds: processor time after which the check of a derivation is stopped, without a verdict; None for no end.
         kept: where verdicts are found that an earlier check of the same chain by the same code reached, and where new
-            ones are written at once. Unknown is not kept: time may have run out on a busy machine.
+            ones are written at once. What was stopped is not kept.
+        known: checks that need not be made, by the number of the derivation, see ``symslr.check.known.spared``.
+
+    Raises:
+        ValueError: for ``seconds`` on a system that cannot fork.
     """
     began = time.monotonic()
     derivations = [*derivations, *_cited_elsewhere(derivations)]
-    version = (
-        ""
-        if kept is None
-        else kept.computed(key_of("code", text_version()), "version of the code", partial(rooms_version, ROOMS))
-    )
-    keys = [] if kept is None else [_key(item, seconds, version) for item in derivations]
+    keys = [] if kept is None else [key_of("check", statement(item)) for item in derivations]
     found = [] if kept is None else [kept.get(key) for key in keys]
-    results = {i: item for i, item in enumerate(found) if isinstance(item, DerivationCheck)}
+    results = {i: item for i, item in enumerate(found) if isinstance(item, DerivationCheck)} | dict(known or {})
     if results:
-        progress(len(results), "found in the store")
+        progress(len(results), "known before")
 
     def note(index: int, result: DerivationCheck) -> None:
         results[index] = result
-        if kept is not None and result.verdict is not Verdict.UNKNOWN:
-            kept.put(keys[index], f"check {result.name}", result)
+        if kept is not None and not result.stopped:
+            kept.put(keys[index], result)
         progress(len(results), result.name)
 
     waiting = [index for index in range(len(derivations)) if index not in results]
     jobs = min(jobs or processors(), max(len(waiting), 1))
-    if jobs == 1 or "fork" not in multiprocessing.get_all_start_methods():
+    forks = "fork" in multiprocessing.get_all_start_methods()
+    if seconds is not None and not forks:
+        raise ValueError("found a limit of processor time on a system that cannot stop a process by it; expected none")
+    if (jobs == 1 and seconds is None) or not forks:
         for index in waiting:
-            note(index, check_derivation(derivations[index], seconds))
+            note(index, check_derivation(derivations[index]))
     else:
         _in_processes(derivations, waiting, jobs, note, seconds)
     return CheckReport(tuple(results[i] for i in range(len(derivations))), time.monotonic() - began)
@@ -125,70 +128,32 @@ def _said(item: Derivation) -> object:
     return type(item), item.start, steps, replay(item) if own_rules(item) else ()
 
 
-def _key(item: Derivation, seconds: float, version: str) -> str:
-    """What a verdict depends on: the chain itself, not the file it stands in."""
-    steps = [
-        (s.before, s.after, s.remainder, s.relation, repr(s.hypotheses), s.rule.name, s.rule.statement)
-        for s in item.steps
-    ]
-    # a chain of an author's own rules may have the lines of an honest one
-    made = unclear(item), replay(item) if own_rules(item) else (), own_rules(item)
-    asked = content((item.name, item.start, steps, made, item.claims, item.ranges, seconds))
-    return key_of("check", asked, version)
-
-
-_shared: Sequence[Derivation] = ()
-"""What the forked processes read: rules that users wrote live in modules that cannot be pickled by name."""
-
-
 def _in_processes(
     derivations: Sequence[Derivation],
     waiting: Sequence[int],
     jobs: int,
     note: Callable[[int, DerivationCheck], None],
-    seconds: float,
+    seconds: float | None,
 ) -> None:
-    global _shared  # noqa: PLW0603
-    _shared = derivations
-    rest = sorted(waiting, key=lambda i: -_weight(derivations[i]))
-    try:
-        while rest:
-            broken = _in_pool(rest, jobs, note, seconds)
-            if broken and jobs == 1:  # in one process they are checked in their order
-                note(broken[0], _unchecked(derivations[broken[0]], "the process that checked it died"))
-                broken = broken[1:]
-            rest, jobs = broken, 1
-    finally:
-        _shared = ()
+    """Each in a process of its own; one that died, as of too much memory, is tried again with no other beside it."""
+    order = sorted(waiting, key=lambda i: -_weight(derivations[i]))
+    for at_once in (jobs, 1):
+        died = []
+        for index, found in each_forked(lambda index: check_derivation(derivations[index]), order, at_once, seconds):
+            if found is Lost.DIED and at_once == jobs > 1:
+                died.append(index)
+            else:
+                note(index, _stopped(derivations[index], found, seconds) if isinstance(found, Lost) else found)
+        order = died
 
 
-def _in_pool(
-    order: Sequence[int], jobs: int, note: Callable[[int, DerivationCheck], None], seconds: float
-) -> list[int]:
-    """What is left, in order, where a process has died, as of too much memory: new ones begin with none."""
-    broken = []
-    with forked(jobs) as pool:
-        with uninterrupted():
-            pending: dict[Future[DerivationCheck], int] = {pool.submit(_numbered, i, seconds): i for i in order}
-        while pending:
-            finished, _ = wait(pending, return_when=FIRST_COMPLETED)
-            for future in finished:
-                index = pending.pop(future)
-                try:
-                    result = future.result()
-                except BrokenProcessPool:
-                    broken.append(index)
-                else:
-                    note(index, result)
-    return sorted(broken, key=order.index)
+def _stopped(item: Derivation, how: Lost, seconds: float | None) -> DerivationCheck:
+    reason = f"after {seconds:g} s of processor time" if how is Lost.STOPPED else "as its process died"
+    return DerivationCheck(item.name, None, (), (), stopped=reason)
 
 
 def _weight(item: Derivation) -> int:
     return sum(1 for step in item.steps if not is_elementary(step.before)) + item.start.has(SequenceExpectation)
-
-
-def _numbered(index: int, seconds: float) -> DerivationCheck:
-    return check_derivation(_shared[index], seconds)
 
 
 def _unchecked(item: Derivation, reason: str) -> DerivationCheck:
@@ -203,82 +168,123 @@ def _unchecked(item: Derivation, reason: str) -> DerivationCheck:
     )
 
 
-def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) -> DerivationCheck:
+def check_derivation(item: Derivation) -> DerivationCheck:
     """One derivation: its start against Monte Carlo, each step, each claim."""
     began = time.process_time()
-    before = remembered()
-    if foreign := _foreign(item):
-        return DerivationCheck(item.name, foreign, (), ())
+    Memory.forget_all()  # the same chain is told the same, whatever was asked before
+    with METER.within(WORK_PER_DERIVATION):
+        found = _checked(item)
+    return replace(found, seconds=time.process_time() - began)
+
+
+@dataclass
+class _Equation:
+    """A step or a claim, and what was compared of it.
+
+    Attributes:
+        what: the rule's name, or the claim's source.
+        sides: both expressions; the left one is at most the right one where ``relation`` says so.
+        forged: why it is no step, whatever its numbers.
+        missing: why its remainder is not known to be a bound.
+        beyond: points at which it was compared when it lacked nothing.
+    """
+
+    item: Derivation
+    what: str
+    sides: tuple[Expr, Expr]
+    remainder: Expr = S.Zero
+    relation: str = "="
+    forged: str = ""
+    missing: str = ""
+    beyond: int = 0
+    made: list[Comparison] = field(default_factory=list)
+
+    @property
+    def is_false(self) -> bool:
+        """Whether nothing more has to be compared."""
+        return bool(self.forged) or any(c.verdict is Verdict.FALSE for c in self.made)
+
+    @property
+    def is_closed(self) -> bool:
+        return all(map(is_closed, (*self.sides, self.remainder)))
+
+    @property
+    def lacks(self) -> bool:
+        """Whether more comparisons would have to be made before it is called true."""
+        return concluded("", self.made, self.sides, self.item).verdict is Verdict.UNKNOWN
+
+    def compare(self, point: Point, numbers: Numbers) -> None:
+        """Compare the sides at a point, unless they are known to differ; many tokens once, at the longest sequence."""
+        longer = point.kind == "many tokens" and any(c.kind == LONG.name and c.effective for c in self.made)
+        if not self.is_false and not longer:
+            self.made.append(compare(*self.sides, point, numbers, self.remainder, self.relation))
+
+    def found(self, rule: str = "") -> StepCheck:
+        """The verdict, with both sides where it is false."""
+        if self.forged:
+            return StepCheck(self.what, Verdict.FALSE, reason=self.forged)
+        found = concluded(self.what, self.made, self.sides, self.item, self.missing)
+        if found.verdict is not Verdict.FALSE:
+            return found
+        return replace(found, sides=(as_text(self.sides[0]), as_text(self.sides[1])), rule=rule)
+
+
+def _checked(item: Derivation) -> DerivationCheck:
+    work, before = METER.done, remembered()
+    if reason := unclear(item):
+        return DerivationCheck(item.name, StepCheck("start", Verdict.FALSE, reason=reason), (), ())
     try:
         where, beside, cheap, long = points(item), branch_points(item), cheap_points(item), long_points(item)
     except ValueError as refusal:
         return _unchecked(item, str(refusal))
-    routes = Routes(SECONDS_PER_VALUE, began + seconds)
+    numbers = Numbers()
     # at a point to which no comparison comes the first line has no number
-    sharp = partial(_as_sharp_as_the_start, item=item, routes=routes)
-    made: list[list[Comparison]] = [[] for _ in item.steps]
-    missing = [""] * len(item.steps)
-    forged = replay(item)
+    sharp = partial(_as_sharp_as_the_start, item=item, numbers=numbers)
+    steps = [
+        _Equation(item, step.rule.name, (step.before, step.after), step.remainder, step.relation, forged)
+        for step, forged in zip(item.steps, replay(item))
+    ]
+    claims = [_Equation(item, claim.source, (item.result, claim.formula)) for claim in item.claims]
+    equations = [*steps, *(claim for claim in claims if claim.sides[0] != claim.sides[1])]
+    # point by point, not step by step: where the work is used up every step has had its most telling points
+    for point in map(sharp, [*where[:MOST_TELLING], *long, *where[MOST_TELLING : MOST_TELLING + 1], *beside]):
+        for equation in equations:
+            equation.compare(point, numbers)
+    # what the first points have not shown to be false is worth the work that these take
+    start = simulated_start(item, numbers)
+    for step, equation in zip(item.steps, steps):
+        if step.remainder != S.Zero and not equation.is_false:
+            tested, equation.missing = remainder_tested(step, item, map(sharp, where), numbers)
+            equation.made += tested
     rest = _turned(where[MOST_TELLING + 1 :], item)
-    # point by point, not step by step: where time runs out every step has had its most telling points
-    first = [*where[:MOST_TELLING], *long, *where[MOST_TELLING : MOST_TELLING + 1], *beside]
-    for point in map(sharp, first):
-        for i, step in enumerate(item.steps):
-            if not _is_false(made[i]) and not forged[i] and not _longer_seen(point, made[i]):
-                made[i] += compare(step.before, step.after, point, routes, step.remainder, step.relation)
-    # what the first points have not shown to be false is worth the time that these take
-    start = simulated_start(item, routes)
-    missing = [_remainder(step, item, map(sharp, where), routes, found) for step, found in zip(item.steps, made)]
     enough = len(rest) if own_rules(item) else MORE
-    more = [enough if not _lacks(step, item, found) else len(rest) for step, found in zip(item.steps, made)]
-    for number, point in enumerate(rest):
-        for i, step in enumerate(item.steps):
-            if number < more[i] and not _is_false(made[i]) and not forged[i]:
-                made[i] += compare(step.before, step.after, sharp(point), routes, step.remainder, step.relation)
-                if more[i] == len(rest) and not _lacks(step, item, made[i]):
-                    more[i] = number + 1 + enough
-    for i, step in enumerate(item.steps):
-        if all(map(is_closed, (step.before, step.after, step.remainder))):
-            made[i] += _compared((step.before, step.after), cheap, routes, step, made[i])
-    reach = _Reach(far_points(item), routes, time.process_time() - began, len(item.steps) + len(item.claims))
-    for i, step in enumerate(item.steps):
-        if not forged[i]:
-            made[i] += reach.compared((step.before, step.after), step, made[i])
-    steps = tuple(
-        StepCheck(step.rule.name, Verdict.FALSE, reason=reason) if reason else _step(step, found, item, lacking)
-        for step, found, lacking, reason in zip(item.steps, made, missing, forged)
-    )
-    claims = tuple(_claim(item, claim, (first, rest, cheap), routes, reach) for claim in item.claims)
-    took = time.process_time() - began
+    for point in rest:
+        for equation in equations:
+            if equation.beyond < enough and not equation.is_false:
+                equation.beyond += not equation.lacks
+                equation.compare(sharp(point), numbers)
+    for equation in equations:
+        for point in cheap if equation.is_closed else ():
+            equation.compare(point, numbers)
+    _compare_far(far_points(item), equations, numbers, METER.done - work)
     if changed := touched(before):
         start = StepCheck("start", Verdict.FALSE, reason=f"its rules change {', '.join(changed[:3])} while they run")
-    return DerivationCheck(item.name, start, steps, claims, took, restrictions(item), own_rules(item))
+    return DerivationCheck(
+        item.name,
+        start,
+        tuple(equation.found(step.rule.statement) for step, equation in zip(item.steps, steps)),
+        tuple(_claim(claim, equation) for claim, equation in zip(item.claims, claims)),
+        restrictions=restrictions(item),
+        own_rules=own_rules(item),
+    )
 
 
-def _as_sharp_as_the_start(point: Point, item: Derivation, routes: Routes) -> Point:
+def _as_sharp_as_the_start(point: Point, item: Derivation, numbers: Numbers) -> Point:
     """The point with as many digits as the first line can have there: more of a later line show nothing of the chain."""
     if point.digits <= FLOAT_DIGITS or is_closed(item.start):
         return point
-    found = routes.value(REFEREE, item.start, point)
+    found = numbers.at(item.start, point)
     return replace(point, digits=FLOAT_DIGITS) if found.known and "balls" not in found.method else point
-
-
-def _foreign(item: Derivation) -> StepCheck | None:
-    """What has no meaning that could be checked."""
-    reason = unclear(item)
-    return StepCheck("start", Verdict.FALSE, reason=reason) if reason else None
-
-
-def _step(step: Step, made: list[Comparison], item: Derivation, missing: str) -> StepCheck:
-    found = concluded(step.rule.name, made, (step.before, step.after), item, missing)
-    if found.verdict is not Verdict.FALSE:
-        return found
-    return replace(found, sides=(as_text(step.before), as_text(step.after)), rule=step.rule.statement)
-
-
-def _lacks(step: Step, item: Derivation, made: list[Comparison]) -> bool:
-    """Whether more comparisons would have to be made before a step is called true."""
-    return concluded("", made, (step.before, step.after), item).verdict is Verdict.UNKNOWN
 
 
 def _turned(where: list[Point], item: Derivation) -> list[Point]:
@@ -287,109 +293,41 @@ def _turned(where: list[Point], item: Derivation) -> list[Point]:
     return [*where[first:], *where[:first]]
 
 
-def _longer_seen(point: Point, made: list[Comparison]) -> bool:
-    """Whether many tokens have been compared at a longer sequence, so that a shorter one adds nothing."""
-    return point.kind == "many tokens" and any(c.kind == LONG.name and c.effective for c in made)
+def _compare_far(where: Iterator[Point], equations: list[_Equation], numbers: Numbers, work: int) -> None:
+    """Comparisons far from 1, within a share of the work that the other ones took, the same for each equation.
 
-
-def _is_false(made: list[Comparison]) -> bool:
-    return any(c.verdict is Verdict.FALSE for c in made)
-
-
-def _compared(
-    sides: tuple[Expr, Expr], where: Iterable[Point], routes: Routes, step: Step | None, before: list[Comparison]
-) -> list[Comparison]:
-    """Comparisons point by point, until one of them is false; of a claim, or of a step with its remainder and relation."""
-    made: list[Comparison] = []
-    remainder, relation = (S.Zero, "=") if step is None else (step.remainder, step.relation)
-    for point in where:
-        if not _is_false(before) and not _is_false(made) and not _longer_seen(point, made):
-            made += compare(*sides, point, routes, remainder, relation)
-    return made
-
-
-class _Reach:
-    """Comparisons far from 1, within a share of the time that the other ones took; what is not reached is not compared.
-
-    Args:
-        where: ``far_points``, which are drawn as they are needed.
-        took: processor time of the other comparisons.
-        pairs: how many steps and claims share the time.
+    Point by point, until one is false; the work that it leaves is the next one's. What is not reached is not compared.
     """
-
-    def __init__(self, where: Iterator[Point], routes: Routes, took: float, pairs: int) -> None:
-        self._waiting, self._routes = where, routes
-        self._drawn: list[Point] = []
-        self._part = max(FAR_SECONDS, FAR_SHARE * took) / max(pairs, 1)
-        self._left = 0.0
-
-    def compared(self, sides: tuple[Expr, Expr], step: Step | None, before: list[Comparison]) -> list[Comparison]:
-        """Of one step or claim, point by point, until one is false; the time that it leaves is the next one's."""
-        self._left += self._part
-        if self._left <= 0:
-            return []
-        made: list[Comparison] = []
-        now = time.process_time()
-        for point in self._points():
-            made += _compared(sides, [point], self._routes, step, before)
-            took, now = time.process_time() - now, time.process_time()
-            self._left -= took
-            if _is_false(before) or _is_false(made) or self._left < took:  # another one takes as long
+    left = 0.0
+    for equation in equations:
+        left += max(FAR_WORK, FAR_SHARE * work) / len(equations)
+        took = 0
+        drawn, where = tee(where)
+        for point in drawn:
+            if equation.is_false or min(left, METER.left) <= took:  # another one takes as much
                 break
-        return made
-
-    def _points(self) -> Iterator[Point]:
-        """The points that are there, then new ones."""
-        yield from self._drawn
-        for point in self._waiting:
-            self._drawn.append(point)
-            yield point
+            began = METER.done
+            equation.compare(point, numbers)
+            took = METER.done - began
+            left -= took
 
 
-def _remainder(step: Step, item: Derivation, where: Iterable[Point], routes: Routes, made: list[Comparison]) -> str:
-    """Looks at the order of a remainder, adds what was compared, and says what keeps it from being a bound."""
-    if step.remainder == S.Zero or _is_false(made):
-        return ""
-    more, missing = remainder_tested(step, item, where, routes)
-    made += more
-    return missing
-
-
-def _claim(
-    item: Derivation, claim: Claim, where: tuple[list[Point], list[Point], list[Point]], routes: Routes, reach: _Reach
-) -> StepCheck:
+def _claim(claim: Claim, equation: _Equation) -> StepCheck:
     """The result against the formula of a source. One expression is no comparison: nothing was computed."""
-    sides = (item.result, claim.formula)
-    if item.result == claim.formula and not item.steps:
+    result, formula = equation.sides
+    if result == formula and not equation.item.steps:
         return StepCheck(claim.source, Verdict.UNKNOWN, reason="the chain has no step: the claim is its first line")
-    if item.result == claim.formula:
+    if result == formula:
         return StepCheck(claim.source, Verdict.TRUE, symbolic=True)
-    first, rest, cheap = where
-    sharp = partial(_as_sharp_as_the_start, item=item, routes=routes)
-    made = _compared(sides, map(sharp, first), routes, None, [])
-    beyond = 0
-    for point in rest:
-        if _is_false(made) or beyond >= MORE:
-            break
-        beyond += concluded("", made, sides, item).verdict is Verdict.TRUE
-        made += compare(*sides, sharp(point), routes)
-    if all(map(is_closed, sides)):
-        made += _compared(sides, cheap, routes, None, made)
-    made += reach.compared(sides, None, made)
-    found = replace(concluded(claim.source, made, sides, item), symbolic=_symbolic(item.result - claim.formula))
-    if found.verdict is Verdict.FALSE:
-        found = replace(found, sides=(as_text(item.result), as_text(claim.formula)))
-    if found.verdict is Verdict.FALSE and claim.quoted:
-        return replace(found, verdict=Verdict.DIFFERS)
-    return found
+    found = replace(equation.found(), symbolic=_symbolic(result - formula))
+    return replace(found, verdict=Verdict.DIFFERS) if found.verdict is Verdict.FALSE and claim.quoted else found
 
 
 def _symbolic(difference: Expr) -> bool | None:
     """Whether SymPy proves a short closed formula to be zero; None where it does not say."""
-    if not is_elementary(difference) or difference.has(Quantity) or difference.count_ops() > 150:
+    if not is_elementary(difference) or difference.has(Quantity) or difference.count_ops() > MOST_OPERATIONS:
         return None
     try:
-        with processor_time(2.0):
-            return True if simplify(difference) == 0 else None
-    except (OutOfTime, ArithmeticError, ValueError, TypeError, NotImplementedError, AttributeError):
+        return True if simplify(difference) == 0 else None
+    except (ArithmeticError, ValueError, TypeError, NotImplementedError, AttributeError):
         return None

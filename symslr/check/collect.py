@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from pickle import PicklingError
@@ -18,7 +19,8 @@ from symslr.cache.results import Cache, key_of
 from symslr.check.made_from import made_from
 from symslr.check.untouched import remembered, touched
 from symslr.library.folders import CollectError, builtin_folder, files_of
-from symslr.library.index import Entry, read_index, text_version
+from symslr.library.index import Entry, read_index
+from symslr.parallel.processes import each_done
 
 __all__ = [
     "CollectError",
@@ -52,6 +54,9 @@ def collect(paths: Iterable[Path | str] | Path | str, kept: Cache | None = None)
     chosen = [paths] if isinstance(paths, (str, Path)) else list(paths)
     found: list[Derivation] = []
     origin: dict[str, Path] = {}
+    if kept is not None and kept.is_on_disk:  # the loop below finds there what these processes have made
+        files = {file: file for path in map(Path, chosen) for file in files_of(path)}
+        list(each_done(partial(_lasting, kept), files))
     for path in map(Path, chosen):
         here = [(file, item) for file in files_of(path) for item in _of_file(file, kept)]
         if not here:
@@ -66,20 +71,26 @@ def collect(paths: Iterable[Path | str] | Path | str, kept: Cache | None = None)
     return found
 
 
+def _lasting(kept: Cache, file: Path) -> None:
+    """Make the derivations of a file and keep them; what cannot be kept, or not be made, is met where they are asked for."""
+    with suppress(CollectError):
+        _of_file(file, kept)
+
+
 def _of_file(file: Path, kept: Cache | None) -> list[Derivation]:
     """The derivations of a file: the kept ones where neither it nor what it cites nor symslr has changed since."""
     texts = None if kept is None else made_from(file)
     if kept is None or texts is None:
         return [item for _, item in members(file)]
-    key = key_of("derivations", *texts, text_version())
+    key = key_of("derivations", *texts)
     found = kept.get(key)
     if isinstance(found, list):
         return found
     made = [item for _, item in members(file)]
     with suppress(PicklingError, AttributeError, TypeError):  # of rules made inside of functions
-        kept.put(key, f"derivations of {file.name}", made)
+        kept.put(key, made)
         if not _same(kept.get(key), made):
-            kept.put(key, f"derivations of {file.name}, which do not come back as they are written", None)
+            kept.put(key, None)  # they do not come back as they are written
     return made
 
 

@@ -1,8 +1,4 @@
-"""Two sides of an equation at one point: the verdict that their values and errors allow.
-
-A comparison counts where the referee has a number for both sides. The evaluators, which reduce by the rules that are being
-checked, only sharpen a number of the referee's that they agree with, and convict.
-"""
+"""Two sides of an equation at one point, both by the referee: the verdict that their values and errors allow."""
 
 from __future__ import annotations
 
@@ -11,9 +7,9 @@ from dataclasses import dataclass, replace
 from mpmath import mp, mpf
 from sympy import Expr, Limit, S
 
+from symslr.check.numbers import REFEREE, Numbers, Outcome
 from symslr.check.points import Point
 from symslr.check.report import Comparison, Verdict
-from symslr.check.routes import EVALUATOR, REFEREE, Outcome, Routes
 
 WORKING_DIGITS = 80
 
@@ -41,35 +37,24 @@ REMAINDER_NEEDED = mpf("0.2")
 
 
 def compare(
-    left: Expr, right: Expr, point: Point, routes: Routes, remainder: Expr = S.Zero, relation: str = "="
-) -> list[Comparison]:
-    """Both sides at one point, each read by its definition; none where no route reaches numbers.
+    left: Expr, right: Expr, point: Point, numbers: Numbers, remainder: Expr = S.Zero, relation: str = "="
+) -> Comparison:
+    """Both sides at one point, each read by its definition.
 
     Where ``relation`` is ``<=`` the left side may be smaller by any amount and must not be larger.
     """
-    bound = _bound(remainder, point, routes)
+    bound = _bound(remainder, point, numbers)
     if isinstance(bound, str):
-        return [_nothing(point, bound)]
-    numbers = [routes.value(REFEREE, side, point) for side in (left, right)]
+        return _nothing(point, bound)
+    found = [numbers.at(side, point) for side in (left, right)]
     limits = left.has(Limit) or right.has(Limit)
     case = _Case(point, bound, limits, (left == S.Zero) != (right == S.Zero), left == right, relation == "<=")
-    if all(number.known for number in numbers):
-        made = _judge(numbers[0], numbers[1], case)
-        if made.verdict is Verdict.FALSE or not any(number.statistical for number in numbers):
-            return [made]
-        return [_sharpened(made, (left, right), numbers, case, routes)]
-    if not any(number.known for number in numbers):
-        return [_nothing(point, _reason(*numbers))]
-    known, other = sorted(numbers, key=lambda number: not number.known)
-    if other.diverges:
-        return [_apart(point, known, other)]
-    # a side that the referee cannot read may still be caught by the evaluators, never passed by them
-    filled = [n if n.known else routes.value(EVALUATOR, side, point) for n, side in zip(numbers, (left, right))]
-    if all(number.known for number in filled):
-        made = _judge(filled[0], filled[1], case)
-        if made.verdict is Verdict.FALSE:
-            return [made]
-    return [_nothing(point, _reason(*numbers))]
+    if all(number.known for number in found):
+        return _judge(found[0], found[1], case)
+    known, other = sorted(found, key=lambda number: not number.known)
+    if known.known and other.diverges:
+        return _apart(point, known)
+    return _nothing(point, "; ".join(dict.fromkeys(number.reason for number in found if number.reason)))
 
 
 @dataclass(frozen=True)
@@ -92,7 +77,7 @@ class _Case:
     one_sided: bool = False
 
 
-def _apart(point: Point, known: Outcome, other: Outcome) -> Comparison:
+def _apart(point: Point, known: Outcome) -> Comparison:
     """Of a number and of an integral that diverges."""
     with mp.workdps(WORKING_DIGITS):
         reason = f"one side is {mp.nstr(known.value, 16)} and in the other an integral diverges at {point}"
@@ -138,7 +123,7 @@ def _judge(left: Outcome, right: Outcome, case: _Case) -> Comparison:
     return Comparison(
         str(point),
         point.kind,
-        (left.route, right.route),
+        (REFEREE, REFEREE),
         verdict,
         left.value,
         right.value,
@@ -156,43 +141,15 @@ def _judge(left: Outcome, right: Outcome, case: _Case) -> Comparison:
     )
 
 
-def _sharpened(
-    made: Comparison, sides: tuple[Expr, Expr], numbers: list[Outcome], case: _Case, routes: Routes
-) -> Comparison:
-    """The comparison with more digits, where the evaluators have them and agree with the referee about the same side."""
-    better = []
-    for side, number in zip(sides, numbers):
-        other = routes.value(EVALUATOR, side, case.point) if number.statistical else number
-        if not other.known:
-            return made
-        conflict = _conflict(number, other)
-        if conflict:
-            reason = f"the evaluators contradict the referee about one side: {conflict} at {case.point}"
-            return replace(made, verdict=Verdict.UNKNOWN, effective=False, reason=reason)
-        better.append(other)
-    sharp = _judge(better[0], better[1], case)
-    # what the referee is sure of remains the count of digits; the evaluators can only convict
-    return sharp if sharp.verdict is Verdict.FALSE else made
-
-
-def _bound(remainder: Expr, point: Point, routes: Routes) -> mpf | str:
+def _bound(remainder: Expr, point: Point, numbers: Numbers) -> mpf | str:
     """The remainder's size at a point, or why it has none."""
     if remainder == S.Zero:
         return mpf(0)
-    found = routes.value(REFEREE, remainder, point)
+    found = numbers.at(remainder, point)
     if not found.known:
         return f"no bound on the remainder at {point}: {found.reason}"
     with mp.workdps(WORKING_DIGITS):
         return abs(found.value) + found.error
-
-
-def _conflict(left: Outcome, right: Outcome) -> str:
-    """Where the two routes contradict each other about one expression."""
-    with mp.workdps(WORKING_DIGITS):
-        scale = max(abs(left.value), abs(right.value))
-        if abs(left.value - right.value) <= SAFETY * (left.error + right.error) + scale * mpf(10) ** -14:
-            return ""
-        return f"{left.route} {mp.nstr(left.value, 16)}, {right.route} {mp.nstr(right.value, 16)}"
 
 
 def _digits(difference: mpf, scale: mpf) -> int:
@@ -207,7 +164,3 @@ def _nothing(point: Point, reason: str) -> Comparison:
 
 def _short(number: mpf) -> str:
     return str(mp.nstr(number, 3))
-
-
-def _reason(*outcomes: Outcome) -> str:
-    return "; ".join(dict.fromkeys(o.reason for o in outcomes if o.reason)) or "no route reaches a number"

@@ -52,7 +52,7 @@ class Point:
         kind: what the point is for: "two tokens", "three tokens", "strong signal", ...
         values: name -> int or Fraction; ``"P_L"`` -> ``LengthLaw``.
         digits: significant digits worth asking for here.
-        patience: share of the usual time for one value; points that seldom succeed get little.
+        patience: share of the usual work for one value; points that seldom succeed get little.
         functions: name -> formula of each function that the derivation leaves open.
     """
 

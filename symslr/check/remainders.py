@@ -11,9 +11,9 @@ from sympy import Rational, Symbol
 
 from symslr.algebra.derivation import Derivation, Step
 from symslr.check.compare import SAFETY, compare
+from symslr.check.numbers import Numbers
 from symslr.check.points import FULL_DIGITS, Point, admits, symbols_of
 from symslr.check.report import Comparison, Verdict
-from symslr.check.routes import REFEREE, Routes
 from symslr.model.exact import exact
 
 DECADE = 10
@@ -30,7 +30,7 @@ FARTHER = 2
 
 
 def remainder_tested(
-    step: Step, item: Derivation, where: Iterable[Point], routes: Routes
+    step: Step, item: Derivation, where: Iterable[Point], numbers: Numbers
 ) -> tuple[list[Comparison], str]:
     """Comparisons along the parameters of a remainder, and what keeps it from being called a bound, or an empty text."""
     named = sorted((s for s in step.remainder.free_symbols if isinstance(s, Symbol)), key=str)
@@ -41,7 +41,7 @@ def remainder_tested(
     reasons: list[str] = []
     for point in where:
         for symbol in named:
-            found, reason = _along(symbol, step, item, point, routes)
+            found, reason = _along(symbol, step, item, point, numbers)
             made += found
             if any(c.verdict is Verdict.FALSE for c in found) or (found and not reason):
                 return made, ""
@@ -50,9 +50,11 @@ def remainder_tested(
     return made, f"the order of the remainder could not be tested ({told or 'no parameter can be moved'})"
 
 
-def _along(symbol: Symbol, step: Step, item: Derivation, point: Point, routes: Routes) -> tuple[list[Comparison], str]:
+def _along(
+    symbol: Symbol, step: Step, item: Derivation, point: Point, numbers: Numbers
+) -> tuple[list[Comparison], str]:
     """The error beside its bound at a point, and where the bound has become smaller."""
-    here = _ratio(step, point, routes)
+    here = _ratio(step, point, numbers)
     if isinstance(here, str):
         return [], here
     reason = f"{symbol} cannot be moved"
@@ -60,7 +62,7 @@ def _along(symbol: Symbol, step: Step, item: Derivation, point: Point, routes: R
         made = []
         before = here
         for number, place in enumerate(places):
-            now = _ratio(step, place, routes)
+            now = _ratio(step, place, numbers)
             if isinstance(now, str):
                 reason = now
                 break
@@ -89,11 +91,11 @@ class _Ratio:
         self.relative = comparison.remainder / abs(value)
 
 
-def _ratio(step: Step, point: Point, routes: Routes) -> _Ratio | str:
-    (made,) = compare(step.before, step.after, point, routes, step.remainder)
+def _ratio(step: Step, point: Point, numbers: Numbers) -> _Ratio | str:
+    made = compare(step.before, step.after, point, numbers, step.remainder)
     if made.left is None or made.remainder is None or made.right is None:
         return made.reason or f"no bound at {point}"
-    sides = [routes.value(REFEREE, side, point) for side in (step.before, step.after)]
+    sides = [numbers.at(side, point) for side in (step.before, step.after)]
     if made.left == 0 or not all(side.known for side in sides):
         return f"no number at {point}"
     with mp.workdps(60):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 
 from mpmath import mpf, nstr
 
@@ -89,8 +90,52 @@ def _decimal(number: mpf | None, digits: int) -> str | None:
     return None if number is None else nstr(number, digits)
 
 
-def _as_decimals(covered: dict[str, tuple[Fraction, Fraction]]) -> dict[str, list[str]]:
+def _as_decimals(covered: Mapping[str, tuple[Fraction, Fraction]]) -> dict[str, list[str]]:
     return {name: [f"{float(end):.3g}" for end in ends] for name, ends in covered.items()}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What the comparisons of a step come to: all that a list of verdicts keeps of them.
+
+    Attributes:
+        tried: how many were made; ``made``, those with numbers on both sides.
+        effective: those that could have failed.
+        digits: fewest to which the effective deterministic comparisons of an exact step agree; None where there are none.
+        sampled_digits: the same where sequences were sampled, because no grid reaches their length.
+        lengths: of the effective comparisons.
+        covered: the least and the largest value of every parameter but the length at these.
+    """
+
+    tried: int
+    made: int
+    effective: int
+    digits: int | None
+    sampled_digits: int | None
+    lengths: tuple[int, ...]
+    covered: Mapping[str, tuple[Fraction, Fraction]]
+
+    def as_json(self) -> dict[str, object]:
+        """Numbers as decimal strings."""
+        return {**vars(self), "lengths": list(self.lengths), "covered": _as_decimals(self.covered)}
+
+
+def _told(comparisons: Sequence[Comparison]) -> Tally:
+    effective = [c for c in comparisons if c.effective]
+    exact = [c for c in effective if c.z is None and c.remainder is None and c.verdict is Verdict.TRUE]
+    seen: dict[str, list[Fraction]] = {}
+    for name, value in (pair for c in effective for pair in c.values):
+        if name not in ("L", "P_L"):
+            seen.setdefault(name, []).append(Fraction(value))
+    return Tally(
+        len(comparisons),
+        sum(c.left is not None and c.right is not None for c in comparisons),
+        len(effective),
+        min((c.digits for c in exact if not c.statistical), default=None),
+        min((c.digits for c in exact if c.statistical), default=None),
+        tuple(sorted({length for c in effective for length in c.lengths})),
+        {name: (min(values), max(values)) for name, values in seen.items()},
+    )
 
 
 @dataclass(frozen=True)
@@ -105,6 +150,7 @@ class StepCheck:
         symbolic: for a claim, whether SymPy proves it equal; None where it was not asked or does not say.
         sides: where it is false, both expressions.
         rule: where it is false, the statement of the rule in LaTeX.
+        kept: what its comparisons came to, where they were made at an earlier check and are not at hand.
     """
 
     what: str
@@ -115,48 +161,18 @@ class StepCheck:
     sides: tuple[str, str] | None = None
     rule: str = ""
 
-    @property
-    def effective(self) -> tuple[Comparison, ...]:
-        """The comparisons that could have failed."""
-        return tuple(c for c in self.comparisons if c.effective)
+    kept: Tally | None = None
 
-    @property
-    def digits(self) -> int | None:
-        """Fewest digits to which the effective deterministic comparisons of an exact step agree."""
-        return min((c.digits for c in self._exact if not c.statistical), default=None)
-
-    @property
-    def sampled_digits(self) -> int | None:
-        """The same where sequences were sampled, because no grid reaches their length."""
-        return min((c.digits for c in self._exact if c.statistical), default=None)
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """The lengths of the effective comparisons."""
-        return tuple(sorted({length for c in self.effective for length in c.lengths}))
-
-    @property
-    def covered(self) -> dict[str, tuple[Fraction, Fraction]]:
-        """The least and the largest value of every parameter but the length at the effective comparisons."""
-        seen: dict[str, list[Fraction]] = {}
-        for name, value in (pair for c in self.effective for pair in c.values):
-            if name not in ("L", "P_L"):
-                seen.setdefault(name, []).append(Fraction(value))
-        return {name: (min(values), max(values)) for name, values in seen.items()}
-
-    @property
-    def _exact(self) -> list[Comparison]:
-        return [c for c in self.effective if c.z is None and c.remainder is None and c.verdict is Verdict.TRUE]
+    @cached_property
+    def tally(self) -> Tally:
+        """What its comparisons come to."""
+        return self.kept or _told(self.comparisons)
 
     def as_json(self) -> dict[str, object]:
         return {
             "what": self.what,
             "verdict": str(self.verdict),
-            "effective": len(self.effective),
-            "digits": self.digits,
-            "sampled_digits": self.sampled_digits,
-            "lengths": list(self.lengths),
-            "covered": _as_decimals(self.covered),
+            **self.tally.as_json(),
             "reason": self.reason,
             "symbolic": self.symbolic,
             "sides": None if self.sides is None else list(self.sides),
@@ -170,8 +186,10 @@ class DerivationCheck:
 
     Attributes:
         seconds: of processor time.
+        stopped: why the check did not come to its end, such as that it was given no more time; then nothing is said of the chain.
         restrictions: the ranges within which it was compared, in words: it is true for them and for nothing else.
         own_rules: names of the rules that are not symslr's: what they do is compared, not known.
+        version: of symslr, which checked it before, where its verdict was read from a list; empty where it was checked now.
     """
 
     name: str
@@ -181,6 +199,8 @@ class DerivationCheck:
     seconds: float = 0.0
     restrictions: tuple[str, ...] = ()
     own_rules: tuple[str, ...] = ()
+    stopped: str = ""
+    version: str = ""
 
     @property
     def parts(self) -> tuple[StepCheck, ...]:
@@ -202,7 +222,7 @@ class DerivationCheck:
     @property
     def covered(self) -> dict[str, tuple[Fraction, Fraction]]:
         """For every parameter the interval over which each step and claim with numbers was compared, from end to end."""
-        parts = [part.covered for part in (*self.steps, *self.claims) if part.covered]
+        parts = [part.tally.covered for part in (*self.steps, *self.claims) if part.tally.covered]
         names = {name for part in parts for name in part}
         ends = {name: [part[name] for part in parts if name in part] for name in sorted(names)}
         common = {name: (max(low for low, _ in each), min(high for _, high in each)) for name, each in ends.items()}
@@ -211,23 +231,26 @@ class DerivationCheck:
     def as_json(self) -> dict[str, object]:
         return {
             "name": self.name,
-            "verdict": str(self.verdict),
+            "verdict": None if self.stopped else str(self.verdict),
+            "stopped": self.stopped or None,
             "start": None if self.start is None else self.start.as_json(),
             "steps": [{"step": i, **step.as_json()} for i, step in enumerate(self.steps, 1)],
             "claims": [claim.as_json() for claim in self.claims],
             "only_for": list(self.restrictions),
             "covered": _as_decimals(self.covered),
             "own_rules": list(self.own_rules),
+            "checked_by": self.version or None,
             "seconds": round(self.seconds, 2),
         }
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """All derivations of a check."""
+    """All derivations of a check; ``drawn`` says in words which were checked now, where not all were."""
 
     derivations: tuple[DerivationCheck, ...]
     seconds: float = 0.0
+    drawn: str = ""
 
     @property
     def any_false(self) -> bool:
@@ -243,27 +266,38 @@ class CheckReport:
         return Verdict.UNKNOWN if Verdict.UNKNOWN in found or not found else Verdict.TRUE
 
     @property
-    def comparisons(self) -> tuple[Comparison, ...]:
-        """Every comparison that was made."""
-        return tuple(c for item in self.derivations for part in item.parts for c in part.comparisons)
+    def any_stopped(self) -> bool:
+        """Whether the check of any derivation did not come to its end."""
+        return any(item.stopped for item in self.derivations)
 
     def counts(self) -> dict[str, object]:
         """Steps, claims and starts by verdict; comparisons tried, those with numbers on both sides, effective ones."""
-        tried = self.comparisons
-        made = [c for c in tried if c.left is not None and c.right is not None]
+        tallies = [part.tally for item in self.derivations for part in item.parts]
         return {
             "derivations": len(self.derivations),
             "steps": _tally(step for item in self.derivations for step in item.steps),
             "claims": _tally(claim for item in self.derivations for claim in item.claims),
             "starts": _tally(item.start for item in self.derivations if item.start is not None),
-            "tried": len(tried),
-            "comparisons": len(made),
-            "effective": sum(c.effective for c in made),
+            "stopped": sum(bool(item.stopped) for item in self.derivations),
+            "tried": sum(tally.tried for tally in tallies),
+            "comparisons": sum(tally.made for tally in tallies),
+            "effective": sum(tally.effective for tally in tallies),
         }
+
+    @property
+    def when(self) -> str:
+        """Which chains were checked now, and which before and by what."""
+        before = Counter(item.version for item in self.derivations if item.version)
+        now = len(self.derivations) - before.total()
+        if not before:
+            return f"All {now} derivations were checked now."
+        by = ", ".join(f"{number} by symslr {version}" for version, number in before.items())
+        drawn = f" ({self.drawn})" if self.drawn else ""
+        return f"{now} of {len(self.derivations)} derivations were checked now{drawn}; {by}, with the lines they have."
 
     def as_json(self) -> dict[str, object]:
         return {
-            "verdict": str(self.verdict),
+            "verdict": None if self.any_stopped and not self.any_false else str(self.verdict),
             "counts": self.counts(),
             "seconds": round(self.seconds, 1),
             "derivations": [item.as_json() for item in self.derivations],
@@ -273,8 +307,13 @@ class CheckReport:
         """A line for each derivation, more where it is not true, and the counts."""
         lines = []
         for item in self.derivations:
-            effective = sum(len(part.effective) for part in item.parts)
-            made = sum(len(part.comparisons) for part in item.parts)
+            if item.stopped:
+                lines.append(f"stopped  {item.name}: {item.stopped}; no verdict, and none is kept")
+                continue
+            if item.version and item.verdict is Verdict.TRUE:
+                continue
+            effective = sum(part.tally.effective for part in item.parts)
+            made = sum(part.tally.tried for part in item.parts)
             lines.append(
                 f"{item.verdict:8} {item.name}: {len(item.steps)} step{'s' * (len(item.steps) != 1)}, "
                 f"{effective} of {made} comparisons effective{_agreement(item)}"
@@ -291,16 +330,18 @@ class CheckReport:
         for what in ("steps", "claims", "starts"):
             tally = ", ".join(f"{number} {verdict}" for verdict, number in dict(counts[what]).items())  # type: ignore[call-overload]
             lines.append(f"{what}: {tally or 'none'}")
+        if self.any_stopped:
+            lines.append(f"stopped: {counts['stopped']}")
         both, could_fail = counts["comparisons"], counts["effective"]
         lines.append(
             f"comparisons: {counts['tried']} tried, {both} with numbers on both sides, {could_fail} of them effective"
         )
-        return "\n".join(lines)
+        return "\n".join([*lines, *([self.when] if any(item.version for item in self.derivations) else [])])
 
 
 def _agreement(item: DerivationCheck) -> str:
     """To how many digits the sides agree, by which route and at which lengths."""
-    parts = [part for part in (*item.steps, *item.claims) if part.effective]
+    parts = [part.tally for part in (*item.steps, *item.claims) if part.tally.effective]
     exact = min((part.digits for part in parts if part.digits is not None), default=None)
     sampled = min((part.sampled_digits for part in parts if part.sampled_digits is not None), default=None)
     lengths = sorted({length for part in parts for length in part.lengths})

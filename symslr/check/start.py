@@ -13,12 +13,11 @@ from mpmath import mpf
 from sympy import Rational
 
 from symslr.algebra.derivation import Derivation
-from symslr.budget import OutOfTime, processor_time
 from symslr.check.configuration_means import simulate_configurations
 from symslr.check.monte_carlo import simulate_expectation
+from symslr.check.numbers import REFEREE, Numbers
 from symslr.check.points import Point, points, written_out
 from symslr.check.report import Comparison, StepCheck, Verdict
-from symslr.check.routes import EVALUATOR, REFEREE, SECONDS_PER_VALUE, Routes
 from symslr.check.zscore import HEAVY, POWER, REJECT, SampleMean
 from symslr.expression.at import At
 from symslr.expression.configuration import ConfigurationExpectation
@@ -44,7 +43,7 @@ Simulated = SequenceExpectation | ConfigurationExpectation
 """What is simulated."""
 
 
-def simulated_start(item: Derivation, routes: Routes) -> StepCheck | None:
+def simulated_start(item: Derivation, numbers: Numbers) -> StepCheck | None:
     """Every expectation over sequences, or over configurations, in the first line against the mean over simulated sequences."""
     start = written_out(item.start)
     nodes = sorted(start.atoms(SequenceExpectation, ConfigurationExpectation), key=str)[:MOST_NODES]
@@ -60,7 +59,7 @@ def simulated_start(item: Derivation, routes: Routes) -> StepCheck | None:
     for i, point in enumerate(_plain(item)):
         if i >= ALWAYS and any(c.effective for c in made):
             break
-        made += [_simulated(node, point, routes, i, held) for node in nodes]
+        made += [_simulated(node, point, numbers, i, held) for node in nodes]
     false = [c for c in made if c.verdict is Verdict.FALSE]
     if false:
         return StepCheck("start", Verdict.FALSE, tuple(made), false[0].reason)
@@ -99,22 +98,18 @@ def _means(node: Simulated, values: dict[str, Any], size: int, seed: int) -> Sam
     return simulate_expectation(node, values, size, seed)
 
 
-def _simulated(node: Simulated, point: Point, routes: Routes, number: int, held: dict[str, Fraction]) -> Comparison:
-    """One expectation: the sample mean against the referee, or the evaluators where it has no number."""
+def _simulated(node: Simulated, point: Point, numbers: Numbers, number: int, held: dict[str, Fraction]) -> Comparison:
+    """One expectation: the sample mean against the referee."""
     node = instance(node, point.functions)
-    inner = {s.name: held.get(s.name, 1) for s in node.free_symbols if s.name not in point.values}
+    inner = {s.name: held.get(s.name, 1) for s in sorted(node.free_symbols, key=str) if s.name not in point.values}
     if inner:
         point = replace(point, values={**point.values, **inner})
     unknown = Comparison(str(point), point.kind, ("simulation", ""), Verdict.UNKNOWN, lengths=point.lengths)
-    exact = routes.value(REFEREE, node, point)
-    exact = exact if exact.known else routes.value(EVALUATOR, node, point)
+    exact = numbers.at(node, point)
     if not exact.known:
         return replace(unknown, reason=exact.reason)
     try:
-        with processor_time(SECONDS_PER_VALUE):
-            sample = _sampled(node, tuple(point.for_expression(node).items()), SEED + number)
-    except OutOfTime:
-        return replace(unknown, reason="simulation: out of time")
+        sample = _sampled(node, tuple(point.for_expression(node).items()), SEED + number)
     except (CannotReferee, ValueError) as refusal:
         return replace(unknown, reason=f"simulation: {refusal}")
     z = sample.z(float(exact.value), float(exact.error))
@@ -122,13 +117,13 @@ def _simulated(node: Simulated, point: Point, routes: Routes, number: int, held:
     if wrong:
         reason = (
             f"sample mean {sample.mean:.8g} +- {sample.error:.2g} (seed {sample.seed}), "
-            f"{exact.route} {float(exact.value):.8g}: z = {z:.1f} at {point}"
+            f"{REFEREE} {float(exact.value):.8g}: z = {z:.1f} at {point}"
         )
     else:
         reason = "" if sample.has_power else f"standard error {sample.error:.2g} of {sample.mean:.3g} says nothing"
     return replace(
         unknown,
-        routes=("simulation", exact.route),
+        routes=("simulation", REFEREE),
         verdict=Verdict.FALSE if wrong else Verdict.TRUE if sample.has_power else Verdict.UNKNOWN,
         left=mpf(sample.mean),
         right=exact.value,

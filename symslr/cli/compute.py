@@ -1,14 +1,14 @@
-"""``symslr compute``: the numbers that take long, computed anew and kept beside the code that computes them."""
+"""``symslr compute``: the numbers that take long, computed anew and stored, or computed again and compared."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from secrets import randbelow
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -16,12 +16,18 @@ from symslr.cli import options
 from symslr.cli.stopping import resumable
 from symslr.library.figures import figure_functions
 from symslr.library.folders import builtin_folder, files_of
+from symslr.library.records import Record, read_record, record_file
 
 if TYPE_CHECKING:
-    from symslr.cache.parts import Progress
-    from symslr.cache.records import Record, Recorded
-    from symslr.cache.results import Cache
     from symslr.export.figures import Figure
+    from symslr.validation.again import Place, Rerun
+
+Item = TypeVar("Item")
+
+DIFFERS = 1
+"""Exit status where a number computed again differs from the kept one."""
+
+ALL = "all"
 
 
 def register(app: typer.Typer) -> None:
@@ -29,9 +35,9 @@ def register(app: typer.Typer) -> None:
     app.command()(compute)
 
 
-@dataclass
-class _Computation:
-    """A figure's table or a validation's comparisons, and where their slow parts are kept; the file is loaded when it runs.
+@dataclass(frozen=True)
+class Computation:
+    """A figure's table or a validation's comparisons; the file is loaded when it runs.
 
     Attributes:
         source: the file that computes them.
@@ -44,9 +50,7 @@ class _Computation:
 
     @property
     def path(self) -> Path:
-        """The file in which the parts are kept, if they are."""
-        from symslr.cache.records import record_file
-
+        """The file in which the slow parts are kept, if they are."""
         return record_file(self.source, self.name)
 
     @property
@@ -71,77 +75,72 @@ class _Computation:
 
         list(comparing(load_module(self.source), self.source)() or ())
 
-    @cached_property
-    def keeps(self) -> bool:
-        """Whether parts are kept, or the file that computes them asks for such parts and none are kept yet."""
-        from symslr.cache.parts import computed_once
-        from symslr.cache.statements import source_of
-
-        asked = computed_once.__module__, computed_once.__name__
-        return self.path.is_file() or asked in source_of(self.source).imports
-
-    @property
-    def stale(self) -> bool:
-        """Whether parts are missing, or an earlier version of the code made them."""
-        return self.keeps and (self.recorded is None or self.recorded.stale)
-
-    @cached_property
-    def recorded(self) -> Recorded | None:
-        """What is kept, and which parts of it are stale."""
-        from symslr.cache.beside import recorded
-
-        return recorded(self.path, self.run)
-
-    def computed(self, earlier: Record | None, store: Cache, show: Progress) -> _Computation:
-        """Compute the slow parts, those of ``earlier`` that are still true apart, and keep them."""
-        from symslr.cache.beside import Computing
-
-        Computing(self.name, earlier, store, show).record(self.run, self.seeds).write(self.path)
-        return _Computation(self.name, self.source, self.is_figure)
-
 
 def compute(
     names: list[str] = typer.Argument(
-        None, help="Names of figures or validations; by default the list of what is stored."
+        None, help="Names of figures or validations, computed anew and stored; by default the list of what is kept."
     ),
-    every: bool = typer.Option(False, "--all", help="All figures and validations with slow parts."),
-    stale: bool = typer.Option(
-        False, "--stale", help="Those whose code has changed since, or of which nothing is stored yet."
+    every: bool = typer.Option(False, "--all", help="All that are kept, computed anew and stored."),
+    sample: int = typer.Option(
+        None, "--sample", min=1, help="Compute about so many of the cheap kept points again, and compare."
+    ),
+    seed: int = typer.Option(None, "--seed", min=0, help="Which points --sample draws; the next seed draws others."),
+    file: list[str] = typer.Option(
+        None,
+        "--file",
+        help="Compute all kept points of a figure or validation again, and compare; 'all' for all files.",
     ),
     keep: Path = typer.Option(
         None,
         "--keep",
-        help="SQLite file for finished parts: an interrupted run, started again with it, goes on from there.",
+        help="Folder for finished parts: an interrupted run, started again with it, goes on from there.",
         parser=options.path,
     ),
     as_json: bool = options.JsonOption,
 ) -> None:
-    """Compute the slow parts of figures and validations anew and store them; `symslr report` reads them.
+    """List the kept numbers of figures and validations, store them anew, or compute some again and compare.
 
-    They go to data/NAME.json beside the file that computes them, with seeds, versions and the fingerprint of the code
-    that they can reach. With --stale, parts and jobs whose code has not changed stay as they are. What is quick, or has
-    no such file yet, is computed by every report.
+    They stand in data/NAME.json beside the file that computes them, with what was asked, values with errors, seeds and
+    versions; `symslr report` reads them. A number and its error that are computed again have to agree with the kept
+    ones; one that is drawn is drawn with another seed and compared by its standard errors. Exit status 1 where any differs.
     """
-    if names and every:
-        raise ValueError(f"--all: found together with the name {names[0]}; expected one of the two")
-    known = _computations()
-    chosen = _named(names, known) if names else known
-    from symslr.cache.results import Cache as Store
+    if sum(map(bool, (names, every, sample is not None, file))) > 1:
+        raise ValueError("compute: found several of NAME, --all, --sample and --file; expected one of them")
+    if seed is not None and sample is None:
+        raise ValueError("--seed: found without --sample; expected both")
+    known = {item.name: item for item in _computations()}
+    if names or every:
+        chosen = (
+            [_named(name, known) for name in names]
+            if names
+            else [item for item in known.values() if item.path.is_file()]
+        )
+        with resumable(keep):
+            _store(chosen, keep)
+        known = {item.name: item for item in chosen}
+    kept = {name: record for name, item in known.items() if (record := read_record(item.path)) is not None}
+    if sample is not None:
+        from symslr.validation.again import cheap, dealt
 
-    with resumable(keep), Store(keep) as store:  # which refuses a place where nothing can be kept
-        slow = [item for item in chosen if names or item.keeps]
-        if not (names or every or stale):
-            _list(slow, as_json)
-            return
-        _list(_computed([item for item in slow if not stale or item.stale], store, stale), as_json)
+        seed = randbelow(10**6) if seed is None else seed
+        points = cheap(kept.values())
+        drawn = dealt(points, sample, seed)
+        said = f"of {len(points)} points of up to 5 s, --sample {sample} --seed {seed} drew {len(drawn)}"
+        _compare(drawn, known, kept, said, as_json)
+    elif file:
+        wanted = list(kept) if ALL in file else [_named(Path(name).stem, kept).name for name in file]
+        _compare(_places(kept, wanted), known, kept, f"all points of {', '.join(wanted)}", as_json)
+    else:
+        _list(kept, as_json)
 
 
-def _computed(chosen: Sequence[_Computation], store: Cache, stale: bool) -> list[_Computation]:
-    """Compute and keep the parts of each; with ``stale`` those that are still true stay."""
+def _store(chosen: Sequence[Computation], keep: Path | None) -> None:
+    """Compute and keep the parts of each."""
+    from symslr.cache.parts import recomputed
+    from symslr.cache.results import Cache
     from symslr.cli.progress import stages
 
-    made = []
-    with stages() as stage:
+    with Cache(keep) as store, stages() as stage:
         show = stage("computing")
         for done, item in enumerate(chosen):
 
@@ -149,63 +148,105 @@ def _computed(chosen: Sequence[_Computation], store: Cache, stale: bool) -> list
                 show(done, len(chosen), f"{name}, {ready} of {parts} parts")
 
             show(done, len(chosen), item.name)
-            earlier = item.recorded.record if stale and item.recorded is not None else None
-            made.append(item.computed(earlier, store, part))
+            recomputed(item.name, item.seeds, item.run, store, part).write(item.path)
         show(len(chosen), len(chosen), "done")
-    return made
 
 
-def _computations() -> list[_Computation]:
+def _places(kept: Mapping[str, Record], names: Sequence[str]) -> list[Place]:
+    from symslr.validation.again import Place
+
+    return [
+        Place(name, part, index)
+        for name in names
+        for part, found in kept[name].parts.items()
+        for index in range(len(found.points))
+    ]
+
+
+def _compare(
+    places: Sequence[Place], known: Mapping[str, Computation], kept: Mapping[str, Record], said: str, as_json: bool
+) -> None:
+    """Compute these points again, and say how each differs from what is kept."""
+    from symslr.cli.progress import stages
+    from symslr.validation.again import again
+
+    with stages() as stage:
+        show = stage("computing again")
+        found = list(
+            again(
+                {name: (record, known[name].run) for name, record in kept.items()},
+                places,
+                lambda done, total: show(done, total, "points"),
+            )
+        )
+    differing = sorted((item for item in found if item.differences), key=lambda item: str(item.place))
+    seconds = sum(item.seconds for item in found)
+    if as_json:
+        rows = [_rerun_as_json(item) for item in differing]
+        head = {"asked": said, "points": len(found), "seconds": round(seconds, 1), "agree": not differing}
+        typer.echo(json.dumps({**head, "differing": rows}))
+    else:
+        for item in differing:
+            typer.echo(f"DIFFERS {item.place.record}, {item.place.part} {json.dumps(item.asked)}")
+            for difference in item.differences:
+                typer.echo(f"  {difference}")
+        told = f"{len(differing)} differ" if differing else "all agree"
+        typer.echo(f"{said}: {told}, {seconds:.0f} s of processor time")
+    if differing:
+        raise typer.Exit(DIFFERS)
+
+
+def _rerun_as_json(item: Rerun) -> dict[str, object]:
+    place = item.place
+    return {"name": place.record, "part": place.part, "asked": item.asked, "differences": list(item.differences)}
+
+
+def _computations() -> list[Computation]:
     """All figures and validations; their names are read from the files without running them."""
     figures = files_of(builtin_folder("figures"), "figures")
-    found = [_Computation(name, file, True) for file in figures for name in figure_functions(file)]
+    found = [Computation(name, file, True) for file in figures for name in figure_functions(file)]
     validations = files_of(builtin_folder("validation"), "validations")
-    return found + [_Computation(file.stem, file, False) for file in validations]
+    return found + [Computation(file.stem, file, False) for file in validations]
 
 
-def _named(names: Sequence[str], known: Sequence[_Computation]) -> list[_Computation]:
-    found = {item.name: item for item in known}
-    if unknown := [name for name in names if name not in found]:
-        near = get_close_matches(unknown[0], found, 3, 0.4)
+def _named(name: str, known: Mapping[str, Item]) -> Item:
+    if name not in known:
+        near = get_close_matches(name, known, 3, 0.4)
         hint = (
-            f"expected one such as {', '.join(near or list(found)[:3])}; `symslr compute` lists those with kept numbers"
+            f"expected one such as {', '.join(near or list(known)[:3])}; `symslr compute` lists those with kept numbers"
         )
-        raise ValueError(f"compute: found no figure or validation {unknown[0]!r}; {hint}")
-    return [found[name] for name in names]
+        raise ValueError(f"compute: found no figure or validation {name!r}; {hint}")
+    return known[name]
 
 
-def _list(items: Sequence[_Computation], as_json: bool) -> None:
-    from symslr.cache.records import duration
+def _list(kept: Mapping[str, Record], as_json: bool) -> None:
+    """What is kept, part by part, with its points, those too dear to be drawn apart."""
+    from symslr.export.kept_numbers import duration
+    from symslr.validation.again import CHEAP
 
-    found = [item.recorded for item in items if item.recorded is not None]
-    lacking = [item.name for item in items if item.recorded is None]
+    rows: list[dict[str, Any]] = []
+    for record in kept.values():
+        for name, part in record.parts.items():
+            dear = [point.asked for point in part.points if point.seconds > CHEAP]
+            rows.append(
+                {
+                    "name": record.name,
+                    "part": name,
+                    "points": len(part.points),
+                    "seconds": round(sum(point.seconds for point in part.points), 1),
+                    "drawn": part.drawn,
+                    "dear": dear,
+                    "version": record.versions.get("symslr", ""),
+                }
+            )
     if as_json:
-        none = [{"name": name, "seconds": 0.0, "stale": True, "aged": [], "parts": {}} for name in lacking]
-        typer.echo(json.dumps([*map(_as_json, found), *none]))
+        typer.echo(json.dumps(rows))
         return
-    rows = [
-        (f"{item.record.name}: {name.replace('_', ' ')}", duration(part.seconds), name in item.aged)
-        for item in found
-        for name, part in item.record.parts.items()
-    ]
-    rows += [
-        (f"{item.record.name}: {name.replace('_', ' ')}", "", True)
-        for item in found
-        for name in item.aged
-        if name not in item.record.parts
-    ]
-    rows += [(name, "", True) for name in lacking]
-    wide = max((len(name) for name, _, _ in rows), default=0)
-    for name, time, aged in rows:
-        state = "by an earlier version of the code" if aged else "by the code that is there"
-        said = f"{time:>7} of processor time, {state}" if time else "missing"
-        typer.echo(f"{name:{wide}}  {said}")
-
-
-def _as_json(item: Recorded) -> dict[str, object]:
-    parts = {
-        name: {"seconds": round(part.seconds, 1), "stale": name in item.aged, "fingerprint": part.fingerprint}
-        for name, part in item.record.parts.items()
-    }
-    head: dict[str, object] = {"name": item.record.name, "seconds": round(item.record.seconds, 1), "stale": item.stale}
-    return {**head, "aged": list(item.aged), "parts": parts}
+    wide = max((len(f"{row['name']}: {row['part']}") for row in rows), default=0)
+    for row in rows:
+        told = f"{row['points']} points in {duration(row['seconds'])} of processor time"
+        told += (
+            ", at random" if row["drawn"] else f", {len(row['dear'])} of more than {CHEAP:g} s" if row["dear"] else ""
+        )
+        what = f"{row['name']}: {row['part']}"
+        typer.echo(f"{what:{wide}}  {told}, by symslr {row['version']}")

@@ -6,9 +6,11 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
+from secrets import randbelow
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -18,11 +20,11 @@ from symslr.cli.stopping import resumable
 from symslr.export.places import refuse_unwritable_file, refuse_unwritable_folder
 from symslr.extras import need
 from symslr.library.folders import builtin_folder, files_of, tree_of
-from symslr.library.index import ROOMS, Entry, Index, checked_text, read_index, with_files
+from symslr.library.index import Entry, read_index
 
 if TYPE_CHECKING:
     from symslr.algebra.derivation import Derivation
-    from symslr.check.report import CheckReport
+    from symslr.check.report import CheckReport, DerivationCheck
     from symslr.cli.progress import Stage
     from symslr.export import ReportFiles
     from symslr.validation.validate import Validation
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 FALSE = 1
 UNKNOWN = 3
-"""Exit statuses: something is false; nothing is, and something could not be checked."""
+"""Exit statuses: something is false; nothing is, and something could not be checked, or was not to its end."""
 
 
 AllowUnknown = typer.Option(False, "--allow-unknown", help="Exit with status 0 where something is unknown.")
@@ -98,10 +100,9 @@ def _list(as_json: bool) -> None:
     from symslr.export.typed import text_to_terminal
 
     folder = builtin_folder()
-    index = read_index(folder)
     entries = _listed(folder)
     if as_json:
-        typer.echo(json.dumps([asdict(entry) for entry in entries]))
+        typer.echo(json.dumps([asdict(replace(entry, check={})) for entry in entries]))
         return
     wide = max(len(entry.name) for entry in entries)
     file = ""
@@ -112,19 +113,9 @@ def _list(as_json: bool) -> None:
         typer.echo(f"  {entry.verdict or 'unchecked':9} {entry.name:{wide}}  {text_to_terminal(entry.title)}")
     counts = Counter(entry.verdict or "unchecked" for entry in entries)
     told = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
-    then = "by the code that runs" if _is_of_this_code(index) else "by an earlier version of the code"
-    last = f"at the last check, {then}: {told}" if index.code else "none checked since the list was written"
-    typer.echo(f"{len(entries)} derivations; {last}.")
+    by = " and ".join(sorted({entry.version for entry in entries if entry.version}))
+    typer.echo(f"{len(entries)} derivations, {f'at the last check, by symslr {by}: ' * bool(by)}{told}.")
     typer.echo("`symslr derive NAME` shows one, `symslr check` checks them anew.")
-
-
-def _is_of_this_code(index: Index) -> bool:
-    """Whether the verdicts are those of the code that runs; the code is read where its text has changed."""
-    if index.text == checked_text(index.files):
-        return True
-    from symslr.cache.code import rooms_version
-
-    return index.code == with_files(rooms_version(ROOMS), index.files)
 
 
 def _listed(folder: Path) -> list[Entry]:
@@ -202,29 +193,50 @@ def check(
         None,
         "--seconds",
         parser=options.seconds,
-        help="Processor time for each derivation, in seconds; what is not done by then is unknown. 40 by default.",
+        help="Processor time for each derivation, in seconds, after which it is stopped without a verdict; no end by default.",
     ),
+    changed: bool = typer.Option(
+        False,
+        "--changed",
+        help="Of symslr's own those whose lines have changed since their check, and a tenth of the others.",
+    ),
+    seed: int = typer.Option(None, "--seed", min=0, help="Which tenth; drawn anew and printed by default."),
     as_json: bool = options.JsonOption,
 ) -> None:
     """Check every step of every derivation: an independent evaluator compares both sides at random points.
 
-    Exit status 0 where everything is true, 1 where anything is false, 3 where nothing is false and something is unknown.
+    What is compared is the same in every run: a count of work limits it, and no clock. Exit status 0 where everything is
+    true, 1 where anything is false, 3 where nothing is false and something is unknown, or was stopped by --seconds.
     """
+    if changed and what:
+        raise ValueError(f"--changed: found together with {what[0]}; expected symslr's own derivations, all of them")
+    if seed is not None and not changed:
+        raise ValueError("--seed: found without --changed; expected both")
     from symslr.cli.progress import stages
 
     with stages() as stage:
         found = _collected(stage, lambda: _chosen("check", what or []), own=not what)
         from symslr.check import check as check_derivations
-        from symslr.check.check import SECONDS_PER_DERIVATION
 
+        known, drawn = _known(found, randbelow(10**6) if seed is None else seed) if changed else ({}, "")
         checking = stage("checking")
         result = check_derivations(
             found,
-            seconds=SECONDS_PER_DERIVATION if seconds is None else seconds,
+            seconds=seconds,
+            known=known,
             progress=lambda done, name: checking(done, len(found), name),
         )
+        result = replace(result, drawn=drawn)
     typer.echo(json.dumps(result.as_json()) if as_json else result.as_text())
     _exit(result, allow_unknown)
+
+
+def _known(found: list[Derivation], seed: int) -> tuple[dict[int, DerivationCheck], str]:
+    """What the list of verdicts has of symslr's own derivations, and in words which are checked now."""
+    from symslr.check.known import spared
+
+    known = spared(found, builtin_folder(), seed)
+    return known, f"those whose lines have changed, and a tenth of the others by seed {seed}"
 
 
 def _collected(stage: Stages, collect: Callable[[], list[Derivation]], *, own: bool) -> list[Derivation]:
@@ -243,7 +255,7 @@ def _exit(result: CheckReport, allow_unknown: bool, agrees: bool = True) -> None
 
     if result.any_false or not agrees:
         raise typer.Exit(FALSE)
-    if result.verdict is not Verdict.TRUE and not allow_unknown:
+    if result.any_stopped or (result.verdict is not Verdict.TRUE and not allow_unknown):
         raise typer.Exit(UNKNOWN)
 
 
@@ -262,9 +274,17 @@ def _beside(meant: list[Path], own: bool) -> dict[str, Any]:
 
 
 def _written(
-    meant: list[Path], beside: dict[str, Any], to_validate: list[Path], out: Path, stage: Stages, *, own: bool
+    meant: list[Path],
+    beside: dict[str, Any],
+    to_validate: list[Path],
+    out: Path,
+    stage: Stages,
+    *,
+    own: bool,
+    every: bool,
 ) -> tuple[ReportFiles, CheckReport, list[Validation]]:
     """Collect, check, validate and write."""
+    from symslr.cache.results import key_of
     from symslr.check import check as check_derivations
     from symslr.check.collect import collect
     from symslr.export import standard_figures, write_report
@@ -276,7 +296,13 @@ def _written(
         figures = standard_figures() if own else []
         checking = stage("checking")
         checking(0, len(found), "derivations")
-        result = check_derivations(found, kept=kept, progress=lambda done, name: checking(done, len(found), name))
+        # the same tenth again where nothing has changed
+        seed = kept.computed(key_of("seed"), partial(randbelow, 10**6))
+        known, drawn = _known(found, seed) if own and not every else ({}, "")
+        result = check_derivations(
+            found, kept=kept, known=known, progress=lambda done, name: checking(done, len(found), name)
+        )
+        result = replace(result, drawn=drawn)
         validations = validate(to_validate, stage("validating"), kept, from_records=True) if to_validate else []
         how = {"checks": result, "validations": validations, "figures": figures, "kept": kept, **beside}
         files = write_report(found, out, progress=stage("writing"), **how)
@@ -289,14 +315,18 @@ def report(
         None, help="Folders or files of derivations; symslr's own by default.", parser=options.path
     ),
     out: Path = typer.Option(..., "--out", help="Folder to write the report into.", parser=options.path),
+    check_all: bool = typer.Option(
+        False, "--check-all", help="Check every chain; by default those that have changed, and a tenth of the others."
+    ),
     allow_unknown: bool = AllowUnknown,
     as_json: bool = options.JsonOption,
 ) -> None:
     """Write the report: LaTeX, PDF where TeX is installed, one HTML page, figures and the table of checks.
 
     Without folders it also shows symslr's own figures and validations; their slow parts are read from the numbers that
-    `symslr compute` has stored. DIR/.kept.sqlite holds what a report computed, and the next one takes it from there
-    unless the code behind it has changed; delete that file to compute all of it anew. Exit status 1 on a false step or
+    `symslr compute` has stored, and the verdicts of most chains from the list that `symslr derive` prints; the page says
+    what was checked when. DIR/.kept holds what a report computed, and the next one takes it from there unless symslr or
+    the question has changed; delete that folder to compute all of it anew. Exit status 1 on a false step or
     a validation that differs, 3 where nothing is false and something is unknown.
     """
     need("latex2mathml", "a report")  # said before the checks, which take minutes, and not after them
@@ -309,7 +339,9 @@ def report(
 
     files_to_validate = [] if folders else files_of(builtin_folder("validation"), "validations")
     with stages() as stage, resumable(out):
-        files, result, validations = _written(meant, beside, files_to_validate, out, stage, own=not folders)
+        files, result, validations = _written(
+            meant, beside, files_to_validate, out, stage, own=not folders, every=check_all
+        )
     if as_json:
         written = {"files": list(map(str, files.paths)), "notes": list(files.notes)}
         validated = [item.as_json() for item in validations]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from symslr.budget import answered_within
+from symslr.budget import end_after
 from symslr.cli import options
 from symslr.model.ranges import (
     LONGEST_FITTED,
@@ -115,8 +115,8 @@ def finite(
             raise ValueError(f"{found}: found with --bayes-optimal, where nothing is fitted; expected it without")
         asked_task = read_task(task, length, nu, noise, dash="--")
         _check_task(asked_task)
-        with answered_within(seconds, "ask for a smaller alpha or a shorter length"):
-            _bayes_optimal(asked_task, alpha, seed, as_json)
+        end_after(seconds, "ask for a smaller alpha or a shorter length")
+        _bayes_optimal(asked_task, alpha, seed, as_json)
         return
     given = _ridge(rk, rv, tuned)
     if alphas is not None and branch is not None:
@@ -138,8 +138,8 @@ def finite(
         )
     aim = Aim(given, path, precision, branch or BRANCHES[0], own, seed)
     instead = "ask for one --alpha" if path else "give ridges (--rk, --rv)" if given is None else LESS
-    with answered_within(seconds, instead):
-        _fit(asked_task, asked_attention, alpha, aim, as_json)
+    end_after(seconds, instead)
+    _fit(asked_task, asked_attention, alpha, aim, as_json)
 
 
 LESS = "ask for a larger --precision"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from symslr.budget import answered_within
+from symslr.budget import end_after
 from symslr.cli import options
 from symslr.model.request import (
     ORDER_PARAMETER_NAMES,
@@ -54,8 +54,8 @@ def landscape(
     asked_task = read_task(task, length, nu, noise, dash="--")
     asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
     given = None if at is None else _read(at, (*ORDER_PARAMETER_NAMES, *searched_names(asked_attention, asked_task)))
-    with answered_within(seconds, "ask for one point (--at)" if at is None else "ask for a shorter length"):
-        _landscape(asked_task, asked_attention, given, as_json)
+    end_after(seconds, "ask for one point (--at)" if at is None else "ask for a shorter length")
+    _landscape(asked_task, asked_attention, given, as_json)
 
 
 def _landscape(task: TaskRequest, attention: AttentionRequest, at: dict[str, float] | None, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from symslr.budget import answered_within
+from symslr.budget import end_after
 from symslr.cli import options
 from symslr.model.request import AttentionRequest, HeadsRequest, TaskRequest, is_located, read_task
 from symslr.model.text_numbers import read_number
@@ -30,12 +30,11 @@ def register(app: typer.Typer) -> None:
     app.command()(optimal)
 
 
-def problem(wanted: TaskRequest, seconds: float) -> Located:
-    """The law of location that was asked for, made within a budget of processor time."""
-    with answered_within(seconds, options.SIMPLER):
-        from symslr.model import asked
+def problem(wanted: TaskRequest) -> Located:
+    """The law of location that was asked for."""
+    from symslr.model import asked
 
-        return asked.located(wanted, dash="--")
+    return asked.located(wanted, dash="--")
 
 
 def attention(wanted: AttentionRequest, heads: HeadsRequest, law: Located) -> LocatedAttention:
@@ -54,16 +53,15 @@ def bayes(law: Located, digits: int | None, certified: bool, seconds: float) -> 
     """The Bayes risk."""
     from symslr.evaluation.location import bayes_value
 
-    with answered_within(seconds, options.FEWER):
-        if certified:
-            return bayes_value(law.task, law.values, digits or options.USUAL_DIGITS, "arb")
-        return _with_digits(digits, lambda n: bayes_value(law.task, law.values, n, None, FOR_SAMPLES * seconds))
+    if certified:
+        return bayes_value(law.task, law.values, digits or options.USUAL_DIGITS, "arb")
+    return _with_digits(digits, lambda n: bayes_value(law.task, law.values, n, None, FOR_SAMPLES * seconds))
 
 
-def weighed_bayes(asked: Problem, digits: int | None, backend: str | None, seconds: float) -> Value:
+def weighed_bayes(asked: Problem, digits: int | None, backend: str | None) -> Value:
     """The Bayes risk of a task with a weight."""
     from symslr.evaluation import evaluate
-    from symslr.evaluation.in_time import in_time
+    from symslr.evaluation.fewer import or_fewer
     from symslr.theory import bayes_risk
 
     expr = bayes_risk(asked.task)
@@ -73,7 +71,7 @@ def weighed_bayes(asked: Problem, digits: int | None, backend: str | None, secon
             return evaluate(expr, asked.values, wanted, backend)
         return _with_digits(wanted, lambda n: evaluate(expr, asked.values, n))
 
-    return in_time(seconds, digits, compute)
+    return or_fewer(digits, compute)
 
 
 def _with_digits(digits: int | None, compute: Callable[[int | None], Value]) -> Value:
@@ -95,11 +93,10 @@ def risk(
     from symslr.evaluation.location import least_value, risk_value
     from symslr.model.text import exactly
 
-    with answered_within(seconds, options.FEWER):
-        if scale is None:
-            return least_value(law.task, chosen, law.values, digits, FOR_SAMPLES * seconds)
-        at = exactly(_finite(scale))
-        return risk_value(law.task, chosen, at, law.values, digits, FOR_SAMPLES * seconds), {}
+    if scale is None:
+        return least_value(law.task, chosen, law.values, digits, FOR_SAMPLES * seconds)
+    at = exactly(_finite(scale))
+    return risk_value(law.task, chosen, at, law.values, digits, FOR_SAMPLES * seconds), {}
 
 
 def selected_risk(
@@ -109,12 +106,11 @@ def selected_risk(
     from symslr.evaluation.location import weighed
     from symslr.model.text import exactly
 
-    with answered_within(seconds, options.FEWER):
-        samples = FOR_SAMPLES * seconds
-        if scale is None:
-            return weighed.least_selected_risk(asked.task, selection, asked.values, digits, samples)
-        at = exactly(_finite(scale))
-        return weighed.selected_risk(asked.task, selection, at, asked.values, digits, samples), {}
+    samples = FOR_SAMPLES * seconds
+    if scale is None:
+        return weighed.least_selected_risk(asked.task, selection, asked.values, digits, samples)
+    at = exactly(_finite(scale))
+    return weighed.selected_risk(asked.task, selection, at, asked.values, digits, samples), {}
 
 
 def _finite(scale: str) -> Fraction:
@@ -149,10 +145,10 @@ def _optimal(wanted: TaskRequest) -> tuple[Located | Problem, OptimalAttention, 
     return law, found, sorted(str(symbol) for symbol in needed - set(law.values) - {Delta})
 
 
-def _valued(wanted: TaskRequest, seconds: float) -> Located | Problem:
+def _valued(wanted: TaskRequest) -> Located | Problem:
     """A task of which nothing is missing."""
     if is_law(wanted):
-        return problem(wanted, seconds)
+        return problem(wanted)
     from symslr.model import asked
 
     return asked.problem(wanted, dash="--")
@@ -169,7 +165,7 @@ def _least(law: Located | Problem, digits: int | None, seconds: float) -> Value:
 
     if isinstance(law, Located):
         return bayes(law, digits, False, seconds)
-    return weighed_bayes(law, digits, None, seconds)
+    return weighed_bayes(law, digits, None)
 
 
 def optimal(
@@ -187,14 +183,20 @@ def optimal(
     a value.
     """
     wanted = read_task(task, length, nu, noise, dash="--", symbolic=True)
-    with answered_within(seconds, options.SIMPLER):
-        law, found, missing = _optimal(wanted)
+    end_after(seconds, "leave out a value (--length, --nu), and the formula comes alone")
+    law, found, missing = _optimal(wanted)
     from symslr.algebra.derivation import as_text
 
+    if not as_json:  # before the number, which takes longer
+        typer.echo(f"Optimal attention, {law.task.name} task: {found.reading}")
+        typer.echo(f"  {found}")
+        for line in found.where:
+            typer.echo(f"  with {line}")
+        typer.echo(f"  LaTeX: {found.latex}")
     value, none = None, f"needs a value of {', '.join(missing)}"
     if not missing:
         asked_for = read_task(task, length, nu, noise, dash="--")
-        valued = _valued(asked_for, seconds)
+        valued = _valued(asked_for)
         try:
             value = _least(valued, digits, seconds)
         except ValueError as reason:
@@ -209,11 +211,6 @@ def optimal(
         }
         typer.echo(json.dumps({**said, **({"no_risk": none} if value is None else {"risk": value.as_json()})}))
         return
-    typer.echo(f"Optimal attention, {law.task.name} task: {found.reading}")
-    typer.echo(f"  {found}")
-    for line in found.where:
-        typer.echo(f"  with {line}")
-    typer.echo(f"  LaTeX: {found.latex}")
     if value is None:
         typer.echo(f"  its risk {none}")
         return

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 import typer
 
-from symslr.budget import OutOfTime, answered_within, processor_time
+from symslr.budget import end_after
 from symslr.cli import location, options
 from symslr.model.request import is_located, is_selection, read_attention, read_heads, read_task, searched_names
 from symslr.model.text_numbers import read_number
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 IN_THE_LIMIT = "as a goes to "
 """So begins what is said of a place that is only approached."""
-FOR_A_FORMULA = 0.2
-"""Of the budget so much may go to a closed form."""
 
 
 def register(app: typer.Typer) -> None:
@@ -49,14 +46,14 @@ def bayes(
     """The Bayes risk of a task: the least risk of any predictor."""
     _refuse_beside_formula(symbolic, certified, digits)
     wanted = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
+    end_after(seconds, options.SIMPLER)
     if is_located(wanted) and not symbolic:
-        law = location.problem(wanted, seconds)
+        law = location.problem(wanted)
         if law.task.reduced() is None or location.has_open_correlation(law.task):
             value = location.bayes(law, digits, certified, seconds)
             show("Bayes risk", law, value, {}, as_json)
             return
-    with answered_within(seconds, options.SIMPLER):
-        problem = options.problem(task, length, nu, noise, symbolic)
+    problem = options.problem(task, length, nu, noise, symbolic)
     from symslr.model.asked import short
     from symslr.theory import bayes_risk
     from symslr.theory.symbolic import bayes_formula
@@ -64,19 +61,15 @@ def bayes(
     backend = "arb" if certified else None
     expr = bayes_risk(problem.task)
     if symbolic:
-        with answered_within(seconds, options.SIMPLER):
-            _show_formula("Bayes risk", problem, bayes_formula(problem.task), {}, as_json)
+        _show_formula("Bayes risk", problem, bayes_formula(problem.task), {}, as_json)
         return
-    proved: Value | None = None
-    with suppress(OutOfTime), processor_time(FOR_A_FORMULA * seconds):
-        formula = bayes_formula(problem.task)
-        number = formula.exact(problem.values)
-        if number is not None:
-            proved = _of_closed_form(problem, formula, number, expr, digits or options.USUAL_DIGITS)
-    if proved is not None:
+    formula = bayes_formula(problem.task)
+    number = formula.exact(problem.values)
+    if number is not None:
+        proved = _of_closed_form(problem, formula, number, expr, digits or options.USUAL_DIGITS)
         show("Bayes risk", problem, proved, {"exact": short(number)}, as_json)
         return
-    value = location.weighed_bayes(problem, digits, backend, seconds)
+    value = location.weighed_bayes(problem, digits, backend)
     show("Bayes risk", problem, value, {}, as_json)
 
 
@@ -134,6 +127,7 @@ def risk(
     asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
     searched = options.read_intervals(bounds, ("a", *searched_names(asked_attention, asked_task)))
     asked_heads = read_heads(heads, separate, bias, filter_, dash="--")
+    end_after(seconds, options.SIMPLER)
     is_plain = asked_heads.is_plain and not is_selection(attention)
     refused = "--certified" if certified else "--symbolic" if symbolic else "--bounds" if bounds else None
     if asked_heads.is_plain and not is_plain and not location.is_law(asked_task):
@@ -142,7 +136,7 @@ def risk(
         _show_selected(asked_task, attention, scale, digits, seconds, as_json)
         return
     if not is_plain or is_located(asked_task):
-        law = location.problem(asked_task, seconds)
+        law = location.problem(asked_task)
         if not is_plain or law.task.reduced() is None or law.task.key_covariance is not None:
             if refused is not None:
                 raise ValueError(f"{refused}: not available for this law of location and attention; leave it out")
@@ -152,10 +146,9 @@ def risk(
             show(title, law, value, {"attention": found.name}, as_json, places)
             return
     wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
-    with answered_within(seconds, options.SIMPLER):
-        problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
+    problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
     from symslr.evaluation import evaluate
-    from symslr.evaluation.in_time import in_time
+    from symslr.evaluation.fewer import or_fewer
     from symslr.evaluation.minima.at_scale import risk_as_asked
     from symslr.model.asked import short
     from symslr.model.text import exactly
@@ -176,33 +169,27 @@ def risk(
         return least_formula(problem.task, chosen) if at is None else risk_formula(problem.task, chosen, exactly(at))
 
     if symbolic:
-        with answered_within(seconds, options.SIMPLER):
-            _show_formula(title, problem, formula(), named, as_json)
+        _show_formula(title, problem, formula(), named, as_json)
         return
     # no expectation of a normalised attention has a closed form, nor a minimum over several variables, and looking for one takes
     # longer than the number
     if not (chosen.is_normalised or bounds or isinstance(at, float) or (at is None and free)):
-        proved: Value | None = None
-        best: dict[str, Value] = {}
-        with suppress(OutOfTime), processor_time(FOR_A_FORMULA * seconds):
-            made = formula()
-            number = made.exact(problem.values)
-            place = made.exact_place(problem.values) if at is None else exactly(at)
-            if number is not None and place is not None:
-                n = digits or options.USUAL_DIGITS
-                if at is None:
-                    best = {"a": evaluate(place, {}, digits=n, backend="arb")}
-                quantity = (
-                    infimum(problem.task, chosen, place) if at is None else population_risk(problem.task, chosen, place)
-                )
-                proved = _of_closed_form(problem, made, number, quantity, n)
-        if proved is not None:
+        made = formula()
+        number = made.exact(problem.values)
+        place = made.exact_place(problem.values) if at is None else exactly(at)
+        if number is not None and place is not None:
+            n = digits or options.USUAL_DIGITS
+            best: dict[str, Value] = {"a": evaluate(place, {}, digits=n, backend="arb")} if at is None else {}
+            quantity = (
+                infimum(problem.task, chosen, place) if at is None else population_risk(problem.task, chosen, place)
+            )
+            proved = _of_closed_form(problem, made, number, quantity, n)
             show(title, problem, proved, {**named, "exact": short(number)}, as_json, best)
             return
     place, limits = None if at is None else exactly(at), options.intervals(searched, chosen)
     backend = "arb" if certified else None
     asked = partial(risk_as_asked, problem.task, chosen, place, problem.values, backend=backend, bounds=limits)
-    value, places = in_time(seconds, digits, asked)
+    value, places = or_fewer(digits, asked)
     show(title, problem, value, named, as_json, places)
 
 
@@ -213,8 +200,7 @@ def _show_selected(
     from symslr.model import asked
     from symslr.model.location.attention import selection_from_text
 
-    with answered_within(seconds, options.SIMPLER):
-        found = asked.problem(wanted, dash="--")
+    found = asked.problem(wanted, dash="--")
     value, places = location.selected_risk(found, selection_from_text(name), scale, digits, seconds)
     title = f"{'Least risk' if scale is None else 'Risk'} of {name} attention"
     show(title, found, value, {"attention": name}, as_json, places)

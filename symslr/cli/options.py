@@ -176,8 +176,7 @@ LongSecondsOption = typer.Option(
     parser=seconds,
     help="Processor time allowed, in seconds; at the limit one line says how far it came.",
 )
-FEWER = "ask for fewer digits (--digits 6)"
-SIMPLER = "ask for a simpler task or attention"
+SIMPLER = "ask for fewer digits (--digits 6), or a simpler task or attention"
 """What may be asked instead of what uses up its time."""
 
 JsonOption = typer.Option(False, "--json", help="Print JSON; values and errors are decimal strings.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from symslr.budget import answered_within
+from symslr.budget import end_after
 from symslr.cli import options
 from symslr.model.text_numbers import read_number
 from symslr.model.text_tree import NameKind, read_tree
@@ -79,19 +79,19 @@ def separation(
     from symslr.evaluation.separation.widths import failure_allowed, sufficient_widths
 
     goal = None if allowed is None else failure_allowed(exactly(allowed))
-    with answered_within(seconds, f"ask for fewer digits (--digits {FEW}) or fewer rows (--n)"):
-        found = separation_report(parameters, _kernel(kernel, "--kernel"), _kernel(rival, "--rival"), digits)
-        widths = None
-        try:
-            widths = None if goal is None else sufficient_widths(parameters, goal, found.kernel, found.rival)
-        finally:  # what was found is printed also where the time ends before the widths
-            if as_json:
-                typer.echo(json.dumps(found.as_json() | ({} if widths is None else {"widths": widths.as_json()})))
-            else:
-                shown = ", ".join(f"{name}={text}" for name, text in {"n": n, "d": d, "t": t, **marks, "m": m}.items())
-                shown += "" if keys is None else f", keys and values {keys}"
-                typer.echo(f"Separation by {kernel} against {rival} at {shown}")
-                _show(found)
+    end_after(seconds, f"ask for fewer digits (--digits {FEW}) or fewer rows (--n)")
+    found = separation_report(parameters, _kernel(kernel, "--kernel"), _kernel(rival, "--rival"), digits)
+    if not as_json:  # before the widths, which take longer
+        shown = ", ".join(f"{name}={text}" for name, text in {"n": n, "d": d, "t": t, **marks, "m": m}.items())
+        shown += "" if keys is None else f", keys and values {keys}"
+        typer.echo(f"Separation by {kernel} against {rival} at {shown}")
+        _show(found)
+    widths = None
+    try:
+        widths = None if goal is None else sufficient_widths(parameters, goal, found.kernel, found.rival)
+    finally:  # also where they are refused
+        if as_json:
+            typer.echo(json.dumps(found.as_json() | ({} if widths is None else {"widths": widths.as_json()})))
     if widths is not None and not as_json:
         typer.echo(f"  widths at which failure has probability at most {delta}, one marked row:")
         _show_widths(widths, m)

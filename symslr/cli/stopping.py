@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from symslr.budget import end_never
+
 AGAIN = 5.0
 """Seconds after which the end is announced once more, should code inside have caught it."""
 
@@ -78,6 +80,7 @@ def stopping_in_one_line() -> Iterator[None]:
     finally:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
+        end_never()
         for number, handler in before.items():
             signal.signal(number, handler)
 

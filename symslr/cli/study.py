@@ -50,15 +50,20 @@ def run(
     ),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Compute points again that failed."),
     seconds: float = typer.Option(
-        3600.0,
+        None,
         "--seconds",
         parser=options.seconds,
-        help="Processor time for each point, in seconds; one that uses it up has failed.",
+        help="Processor time for each point, in seconds, in a process of this machine; one that uses it up has failed. "
+        "3600 by default.",
     ),
     as_json: bool = options.JsonOption,
 ) -> None:
     """Compute the points that the store does not hold yet; kill it when you like and run it again."""
     refuse_unwritable_file(store)
+    if seconds is not None and executor != "local":
+        raise ValueError(
+            f"--seconds: found together with --executor {executor}, whose threads nothing stops; leave it out"
+        )
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bar
@@ -68,6 +73,7 @@ def run(
     from symslr.study.remaining import in_words
     from symslr.study.run import Progress, run_study
     from symslr.study.store import Store
+    from symslr.study.work import SECONDS
 
     points = read_study(file)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
@@ -83,7 +89,7 @@ def run(
             left = in_words(progress.remaining) + (f", {progress.failed} failed" if progress.failed else "")
             bar.update(line, completed=progress.done + progress.failed, left=left)
 
-        found = run_study(points, kept, place, retry_failed=retry_failed, seconds=seconds, report=report)
+        found = run_study(points, kept, place, retry_failed=retry_failed, seconds=seconds or SECONDS, report=report)
         others = kept.others(points)
     if as_json:
         typer.echo(json.dumps({"points": found.total, "done": found.done, "failed": found.failed}))

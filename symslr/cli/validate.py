@@ -30,7 +30,7 @@ def validate(
     keep: Path = typer.Option(
         None,
         "--keep",
-        help="SQLite file for finished results: an interrupted run, started again with it, goes on from there.",
+        help="Folder for finished results: an interrupted run, started again with it, goes on from there.",
         parser=options.path,
     ),
     as_json: bool = options.JsonOption,

@@ -13,11 +13,11 @@ import mpmath
 import numpy as np
 from sympy import Expr, Integral, Symbol
 
+from symslr.budget import LONGEST, OutOfTime, processor_time
 from symslr.evaluation.admission.admitted import check_admitted, check_means_exist
 from symslr.evaluation.admission.guard import unheld
 from symslr.evaluation.admission.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly, OutOfDigits, beside
-from symslr.evaluation.in_time import in_time
 from symslr.evaluation.nodes.node import Context, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.numbers.balls import Multiprecision
@@ -67,18 +67,27 @@ def evaluate(
         backend: ``"numpy"`` (float64), ``"mpmath"`` (any digits), ``"arb"`` (certified), ``"arb-exponential"`` (certified,
             for exponential kernels under Gaussian laws only, where it takes milliseconds). By default numpy for arrays and up
             to 13 digits where it reaches them, else Arb for exponential kernels, else mpmath.
-        seconds: processor time for the answer, as ``--seconds``; without limit by default. It holds in every thread.
+        seconds: processor time after which it is given up; without limit by default, on Windows, and in threads other than
+            the first.
 
     The Bayes risk at a signal too strong for any mesh comes from its expansion, as ``method`` says.
 
     Raises:
-        CannotEvaluate: when the digits are out of reach, with the reason, or when the first number of a task differs from
-            its definition.
+        CannotEvaluate: when the digits are out of reach, with the reason, when the first number of a task differs from its
+            definition, or when the seconds are used up.
         ValueError: for missing, unknown or inadmissible values, digits or backends.
     """
     if seconds is None:
         return _evaluated(expr, values, digits, backend)
-    return in_time(seconds, digits, lambda wanted: _evaluated(expr, values, wanted, backend))
+    if isinstance(seconds, bool) or not (isinstance(seconds, (int, float)) and 0 < seconds <= LONGEST):
+        raise ValueError(f"seconds: found {seconds!r}; expected a number above 0 and up to {LONGEST:g}")
+    try:
+        with processor_time(seconds):
+            return _evaluated(expr, values, digits, backend)
+    except OutOfTime:
+        raise CannotEvaluate(
+            f"no answer in {seconds:g} s of processor time; ask for fewer digits or give more"
+        ) from None
 
 
 @one_at_a_time

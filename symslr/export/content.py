@@ -130,12 +130,12 @@ class Postulate:
 
 @dataclass(frozen=True)
 class Content:
-    """The whole report, without its figures."""
+    """The whole report, without its figures; ``checked`` says what was checked when, and is empty where nothing was."""
 
     sections: tuple[Section, ...]
     rules: tuple[RuleEntry, ...]
     references: tuple[Reference, ...]
-    checked: bool
+    checked: str
     validations: tuple[Validation, ...]
     published: tuple[Judged, ...] = ()
     graph: Graph | None = None
@@ -208,7 +208,8 @@ def content(
     listed = tuple(cited([*_sources(derivations), *(item.source for item in statements)], references))
     judged = tuple(judge(statements, checks, validations))
     return Content(
-        sections, tuple(rules.values()), listed, checks is not None, tuple(validations), judged, rests, abstract
+        *(sections, tuple(rules.values()), listed, "" if checks is None else checks.when),
+        *(tuple(validations), judged, rests, abstract),
     )
 
 

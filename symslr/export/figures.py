@@ -13,16 +13,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from symslr.cache.beside import Shown, recorded
-from symslr.cache.code import code_version
 from symslr.cache.content import NoContent, content
-from symslr.cache.parts import Progress, cache_key, keeping
-from symslr.cache.records import Record, Recorded, record_file
+from symslr.cache.parts import Progress, Shown, cache_key, keeping
 from symslr.cache.results import Cache, key_of
 from symslr.export.curves import curves
 from symslr.extras import need
 from symslr.library.figures import figure_functions
 from symslr.library.folders import CollectError
+from symslr.library.records import Record, read_record, record_file
 from symslr.validation.validation import NamedComparison
 
 if TYPE_CHECKING:
@@ -159,14 +157,9 @@ class Figure:
     printed: Callable[[Table], Printed | None] = nothing_printed
 
     @property
-    def recorded(self) -> Recorded | None:
-        """The kept parts of its numbers, if there are any, and which of them the code that is there now did not make."""
-        return None if self.path is None else recorded(self.path, self.data)
-
-    @property
-    def path(self) -> Path | None:
-        """Where parts of its numbers may be kept."""
-        return None if self.file is None else record_file(self.file, self.name)
+    def recorded(self) -> Record | None:
+        """The kept parts of its numbers, if there are any."""
+        return None if self.file is None else read_record(record_file(self.file, self.name))
 
 
 @dataclass(frozen=True)
@@ -178,7 +171,7 @@ class Drawn:
     failure: str = ""
     csv: str = ""
     comparisons: tuple[NamedComparison, ...] = ()
-    recorded: Recorded | None = None
+    recorded: Record | None = None
     curves: str = "[]"
     printed: Printed | None = None
 
@@ -194,7 +187,7 @@ class FigureFiles:
     pdf: Path
     csv: Path
     comparisons: tuple[NamedComparison, ...] = ()
-    recorded: Recorded | None = None
+    recorded: Record | None = None
     curves: str = "[]"
     printed: Printed | None = None
 
@@ -208,11 +201,9 @@ def computed(
     figure: Figure, kept: Cache, progress: Progress = lambda done, total: None, record: Record | None = None
 ) -> Table:
     """The figure's table from the store or computed now, from the kept parts of ``record`` where there is one."""
-    with keeping(kept, figure.name, progress, None if record is None else Shown(record)):
+    with keeping(kept, progress, None if record is None else Shown(record)):
         key = cache_key(figure.data)
-        if key is None:
-            return figure.data()
-        return kept.computed(key_of(key, record.digest if record else ""), figure.name, figure.data)
+        return figure.data() if key is None else kept.computed(key_of(key, repr(record)), figure.data)
 
 
 def write_figure(
@@ -224,31 +215,18 @@ def write_figure(
         figure: what to draw.
         folder: where the files go; it exists.
         kept: where the table and its drawing are found if they were made before, and written if not. Parts that are
-            kept beside the figure's file are taken from there, also where the code has changed since.
+            kept beside the figure's file are taken from there.
         progress: called with the parts of the table that are done, and their number.
 
     Raises:
         MissingExtra: when matplotlib is not installed.
-        ValueError: when the columns differ in length, or when kept parts do not fit the code that is there.
+        ValueError: when the columns differ in length, or when the figure asks for other numbers than are kept.
     """
     need("matplotlib.pyplot", "a figure")
     found, store = figure.recorded, kept or Cache()
-    record = None if found is None else found.record
-    try:
-        table = computed(figure, store, progress, record)
-        key = _drawing_key(figure, table)
-        made = (
-            _made(figure, table)
-            if key is None
-            else store.computed(key, f"drawing of {figure.name}", partial(_made, figure, table))
-        )
-    except (KeyError, IndexError, TypeError, AttributeError) as problem:
-        if found is None or not found.stale:
-            raise
-        said = f"{type(problem).__name__} {problem}; `{found.record.command}` computes them anew"
-        raise ValueError(
-            f"its kept numbers ({', '.join(found.aged)}) do not fit the code that is there: {said}"
-        ) from None
+    table = computed(figure, store, progress, found)
+    key = _drawing_key(figure, table)
+    made = _made(figure, table) if key is None else store.computed(key, partial(_made, figure, table))
     svg, pdf, data = (folder / f"{figure.name}.{ending}" for ending in ("svg", "pdf", "csv"))
     for path, written in ((svg, made.svg), (pdf, made.pdf), (data, made.csv)):
         path.write_bytes(written)
@@ -274,7 +252,7 @@ def _drawing_key(figure: Figure, table: Table) -> str | None:
     except NoContent:
         return None
     columns = repr({name: list(column) for name, column in table.items()})
-    return key_of("drawing", said, columns, code_version(__name__, _made.__name__), version("matplotlib"))
+    return key_of("drawing", said, columns, version("matplotlib"))
 
 
 def _made(figure: Figure, table: Table) -> _Made:

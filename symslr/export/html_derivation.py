@@ -108,8 +108,8 @@ def rules(entries: Sequence[RuleEntry]) -> str:
     return part("rules", "Rules used", folded(f"{len(entries)} rules, with their statements and conditions", listed))
 
 
-def checks(sections: Sequence[Section]) -> str:
-    """One row for each step and claim, with its verdict and the comparisons it rests on."""
+def checks(sections: Sequence[Section], when: str) -> str:
+    """One row for each step and claim, with its verdict and the comparisons it rests on; ``when`` each was checked."""
     bodies = []
     for section in sections:
         title = f'<a href="#{section.name}">{text(section.title)}</a>'
@@ -132,4 +132,9 @@ def checks(sections: Sequence[Section]) -> str:
     )
     caption = '<caption class="spoken">Verdicts of all steps and claims</caption>'
     listed = f'<div class="scroll"><table class="checks">{caption}{head}{"".join(bodies)}</table></div>'
-    return part("checks", "Checks", f"<p>{text(CHECKED)}</p>", folded("Every step and claim with its verdict", listed))
+    return part(
+        "checks",
+        "Checks",
+        f"<p>{text(CHECKED)} {text(when)}</p>",
+        folded("Every step and claim with its verdict", listed),
+    )

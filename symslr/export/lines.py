@@ -21,7 +21,6 @@ from symslr.expression.folded import Activation
 from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
 from symslr.expression.scored import ScoredActivation
-from symslr.library.index import text_version
 from symslr.model.open_function import OpenFunction
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
@@ -54,8 +53,7 @@ def printed(item: Derivation, kept: Cache | None = None) -> Printed:
         return _printed(item)
     steps = [(step.after, step.remainder, step.relation) for step in item.steps]
     formulas = item.symbol, item.start, steps, [claim.formula for claim in item.claims], rests_on(item)
-    key = key_of("printed", written(formulas), text_version())
-    return kept.computed(key, f"formulas of {item.name}", lambda: _printed(item))
+    return kept.computed(key_of("printed", written(formulas)), lambda: _printed(item))
 
 
 def _printed(item: Derivation) -> Printed:

@@ -114,7 +114,7 @@ def _parts(
     if content.rules:
         yield "Rules used", rules(content.rules)
     if content.checked:
-        yield "Checks", checks(content.sections)
+        yield "Checks", checks(content.sections, content.checked)
     if content.validations:
         yield "Validation", validations_to_html(content.validations)
     if made is not None:
@@ -163,10 +163,10 @@ def _contents(content: Content, headings: Sequence[str]) -> str:
             items.append(f'<li><a href="#{ANCHORS.get(heading, heading.split()[0].lower())}">{heading}</a></li>')
             continue
         link = f'<a href="#{chapter_anchor(heading)}">{text(heading)}</a>'
-        inner = "".join(_entry(section, content.checked) for section in chapters[heading])
+        inner = "".join(_entry(section, bool(content.checked)) for section in chapters[heading])
         label = f"Derivations: {escape(text_to_plain(heading))}"
         items.append(
-            f'<li>{link}<details><summary aria-label="{label}">{_count(chapters[heading], content.checked)}</summary>'
+            f'<li>{link}<details><summary aria-label="{label}">{_count(chapters[heading], bool(content.checked))}</summary>'
             f"<ul>{inner}</ul></details></li>"
         )
     search = (

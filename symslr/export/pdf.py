@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from symslr.cache.code import code_version
 from symslr.cache.results import MISSING, Cache, key_of
 
 RUNS = 4
@@ -79,7 +78,7 @@ def kept_pdf(tex: Path, kept: Cache) -> PdfOutcome:
         return replace(outcome, path=path)
     outcome = compile_pdf(tex)
     if outcome.path is not None:
-        kept.put(key, f"the PDF of {tex.name}", (replace(outcome, path=None), path.read_bytes()))
+        kept.put(key, (replace(outcome, path=None), path.read_bytes()))
     return outcome
 
 
@@ -93,4 +92,4 @@ def _key(tex: Path, program: str) -> str:
         if path.is_file() and f"{path.stem}}}" in text
     ]
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    return key_of(code_version(__name__, "compile_pdf"), said, text, *files)
+    return key_of("pdf", said, text, *files)

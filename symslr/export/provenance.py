@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import symslr
-from symslr.cache.results import library_versions
 from symslr.check.start import SAMPLES, SEED
 from symslr.export import html
 from symslr.export.figures import Drawn
 from symslr.export.text import plain_to_tex
+from symslr.library.records import versions
 
 HEADING = "Versions and seeds"
 
@@ -37,8 +36,7 @@ def provenance(figures: Sequence[Drawn], *, checked: bool, validated: bool) -> P
     if validated:
         seeds.append(("validations", "in the note of each row"))
     seeds += [(item.figure.name, item.figure.seeds) for item in figures if item.figure.seeds and not item.failure]
-    versions = {"symslr": symslr.__version__, **library_versions()}
-    return Provenance(tuple(versions.items()), tuple(seeds))
+    return Provenance(tuple(versions().items()), tuple(seeds))
 
 
 def provenance_to_html(item: Provenance) -> str:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
+from multiprocessing import get_all_start_methods
 from pathlib import Path
+from typing import NoReturn
 
 from symslr.algebra.derivation import Derivation
 from symslr.cache.results import Cache
@@ -18,13 +22,13 @@ from symslr.export.content import Content, content
 from symslr.export.definitions import definitions
 from symslr.export.figure_results import results_figure
 from symslr.export.figures import Drawn, Figure, drawn
-from symslr.export.kept_numbers import stale_note
 from symslr.export.page import page
 from symslr.export.pdf import PdfOutcome, compile_pdf, kept_pdf
 from symslr.export.provenance import provenance
 from symslr.export.staging import staged
 from symslr.export.tex_derivation import fragment
 from symslr.export.tex_supplement import supplement
+from symslr.parallel.processes import Lost, each_forked, processors
 from symslr.validation.papers import Papers, beside, weighed
 from symslr.validation.published import Statement, judge
 from symslr.validation.validate import Validation
@@ -109,10 +113,7 @@ def write_report(
         _fragments(said, folder)
         _write(folder / "checks.json", json.dumps(_checks(checks, validations), indent=2, ensure_ascii=False) + "\n")
         (folder / "figures").mkdir(exist_ok=True)
-        shown = []
-        for done, figure in enumerate(figures):
-            progress(1 + done, total, figure.name)
-            shown.append(drawn(figure, folder / "figures", kept, partial(_parts, progress, done + 1, total, figure)))
+        shown = _drawn(figures, folder / "figures", kept, lambda done, name: progress(1 + done, total, name))
         from_figures = [
             Validation(item.figure.name, item.comparisons, recorded=item.recorded) for item in shown if item.comparisons
         ]
@@ -156,8 +157,37 @@ def _fragments(said: Content, folder: Path) -> None:
         _write(folder / "fragments" / f"{section.name}.tex", fragment(section))
 
 
-def _parts(progress: Progress, done: int, total: int, figure: Figure, ready: int, parts: int) -> None:
-    progress(done, total, f"{figure.name}, {ready} of {parts} parts")
+def _nothing(table: object) -> NoReturn:
+    raise NotImplementedError
+
+
+def _drawn(
+    figures: Sequence[Figure], folder: Path, kept: Cache | None, progress: Callable[[int, str], None]
+) -> list[Drawn]:
+    """The figures, several at once where processes can be forked."""
+    found: dict[int, Drawn | Lost] = {}
+    if len(figures) > 1 and processors() > 1 and "fork" in get_all_start_methods():
+        with suppress(ImportError):  # loaded once, before the processes begin
+            import_module("matplotlib.pyplot")
+
+        def made(number: int) -> Drawn:
+            # what the functions of a figure hold need not travel back
+            return replace(
+                drawn(figures[number], folder, kept), figure=Figure(figures[number].name, "", dict, _nothing)
+            )
+
+        for number, one in each_forked(made, range(len(figures)), processors()):
+            found[number] = one
+            progress(len(found), figures[number].name)
+    else:
+        for number, figure in enumerate(figures):
+            progress(number, figure.name)
+            found[number] = drawn(figure, folder, kept)
+    each = ((figure, found[number]) for number, figure in enumerate(figures))
+    return [
+        Drawn(figure, failure=one.value) if isinstance(one, Lost) else replace(one, figure=figure)
+        for figure, one in each
+    ]
 
 
 def _write(path: Path, text: str) -> None:
@@ -168,8 +198,6 @@ def _write(path: Path, text: str) -> None:
 def _files(out: Path, said: Content, figures: Sequence[Drawn], *outcomes: PdfOutcome) -> ReportFiles:
     notes = list(dict.fromkeys(outcome.message for outcome in outcomes if outcome.message))
     notes += [f"figure {item.figure.name}: not drawn: {item.failure}" for item in figures if item.failure]
-    notes += [line for item in figures for line in stale_note(f"figure {item.figure.name}", item.recorded)]
-    notes += [line for item in said.validations for line in stale_note(f"validation {item.name}", item.recorded)]
     for name, outcome in zip(PAPERS, outcomes, strict=True):
         notes += list(outcome.warnings)
         wide = outcome.overfull[:1] > (20.0,)

@@ -15,8 +15,8 @@ from symslr.export.places import refuse_unwritable_folder
 MANIFEST = ".symslr-report"
 """Lists what a report wrote, so that the next one removes what it no longer makes, and nothing else."""
 
-KEPT = ".kept.sqlite"
-"""Holds what a report computed, so that the next one, or the same one after an interruption, does not do it again."""
+KEPT = ".kept"
+"""A folder that holds what a report computed, so that the next one, or the same one after an interruption, does not do it again."""
 
 
 def refuse_unusable(out: Path) -> None:
@@ -24,11 +24,12 @@ def refuse_unusable(out: Path) -> None:
 
     Raises:
         OSError: when ``out`` is a file, or a folder that cannot be made or written.
-        ValueError: when its file of kept results is another program's, or damaged.
+        ValueError: when nothing can be kept in its folder of results.
     """
     refuse_unwritable_folder(out, "--out")
     if (out / KEPT).exists():
-        Cache(out / KEPT).close()
+        with Cache(out / KEPT):
+            pass
 
 
 def kept_in(out: Path) -> Cache:
@@ -73,8 +74,8 @@ def _publish(partial: Path, out: Path) -> None:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         os.replace(partial / name, out / name)
     for name in set(before) - set(names):
-        stale = out / name
-        if stale.resolve().is_relative_to(out.resolve()):
-            stale.unlink(missing_ok=True)
+        old = out / name
+        if old.resolve().is_relative_to(out.resolve()):
+            old.unlink(missing_ok=True)
     (partial / MANIFEST).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     os.replace(partial / MANIFEST, manifest)

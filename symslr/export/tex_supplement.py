@@ -66,7 +66,7 @@ def supplement(content: Content, figures: Sequence[Drawn], title: str, made: Pro
     parts += [papers_to_tex(content.letter, content.settings)] if content.letter else []
     uses = {step.rule.anchor for section in content.sections for step in section.steps if step.cites in places}
     parts += [rules_to_tex([rule for rule in content.rules if rule.anchor not in uses])] if content.rules else []
-    parts += [_checks(content.sections, places)] if content.checked else []
+    parts += [_checks(content.sections, places, content.checked)] if content.checked else []
     parts += [evidence_to_tex(content.published)] if content.published else []
     parts += [validations_to_tex(content.validations)] if content.validations else []
     parts += [provenance_to_tex(made)] if made is not None else []
@@ -99,11 +99,11 @@ def _kept(figures: Sequence[Drawn]) -> list[str]:
     )
 
 
-def _checks(sections: Sequence[Section], places: dict[str, str]) -> str:
+def _checks(sections: Sequence[Section], places: dict[str, str], when: str) -> str:
     """A row for each derivation; those of its steps and claims stand in its chain."""
     body = "\n".join(_checked(section, places[section.name]) for section in sections)
     return rf"""\section{{Checks}}
-{CHECKED} The verdict of each step, with its comparisons, stands beside it in its chain.
+{CHECKED} {plain_to_tex(when)} The verdict of each step, with its comparisons, stands beside it in its chain.
 
 {{\footnotesize
 \begin{{longtable}}{{@{{}}l>{{\raggedright\arraybackslash}}p{{.5\linewidth}}lrrrr@{{}}}}

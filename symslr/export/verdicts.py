@@ -101,9 +101,10 @@ def _of(item: Derivation, check: DerivationCheck | None) -> DerivationVerdict:
     if check is None or not same:
         none = (UNCHECKED,)
         return DerivationVerdict(UNCHECKED, UNCHECKED, none * len(item.steps), none * len(item.claims))
-    made = [comparison for part in check.parts for comparison in part.comparisons]
-    digits = min((part.digits for part in check.parts if part.digits is not None), default=None)
-    overall = Verdict(STEP_WORDS[check.verdict], sum(c.effective for c in made), len(made), digits)
+    told = [part.tally for part in check.parts]
+    digits = min((tally.digits for tally in told if tally.digits is not None), default=None)
+    counts = sum(tally.effective for tally in told), sum(tally.tried for tally in told)
+    overall = Verdict(STEP_WORDS[check.verdict], *counts, digits)
     start = _part(check.start) if check.start is not None else UNCHECKED
     return DerivationVerdict(
         overall, start, tuple(map(_part, check.steps)), tuple(map(_claim, check.claims, item.claims))
@@ -113,7 +114,7 @@ def _of(item: Derivation, check: DerivationCheck | None) -> DerivationVerdict:
 def _part(part: StepCheck) -> Verdict:
     word = STEP_WORDS[part.verdict]
     return Verdict(
-        word, len(part.effective), len(part.comparisons), part.digits, "" if word is Word.TRUE else part.reason
+        word, part.tally.effective, part.tally.tried, part.tally.digits, "" if word is Word.TRUE else part.reason
     )
 
 

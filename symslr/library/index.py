@@ -1,6 +1,7 @@
 """The list of symslr's own derivations, kept beside them: names, titles and verdicts are read without running a file.
 
-``python -m tests.derivations.index`` writes it. A file that changed since is not in the list.
+``python -m tests.derivations.index`` writes it. A verdict belongs to a statement, whatever becomes of the code; of a file whose
+text is another one the names are read by running it.
 """
 
 from __future__ import annotations
@@ -8,11 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from functools import lru_cache
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-
-from symslr.library.folders import BUNDLED, PACKAGE
 
 NAME = "_index.json"
 
@@ -26,7 +24,9 @@ class Entry:
         file: the name of its file.
         function: of the file's functions the one that makes it; empty for an object of the file.
         verdict: of its last check ("true", "false", "unknown"); empty before the first.
-        seconds: of processor time that the check took.
+        version: of symslr, which made that check.
+        statement: what was checked, see ``symslr.check.known.statement``.
+        check: what that check found, see ``symslr.check.known.told``.
     """
 
     name: str
@@ -34,24 +34,17 @@ class Entry:
     file: str
     function: str = ""
     verdict: str = ""
-    seconds: float = 0.0
+    version: str = ""
+    statement: str = ""
+    check: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Index:
-    """The entries of a folder in the order of its files, and the versions of what they were read from.
-
-    Attributes:
-        entries: in the order of the files and of the derivations in them.
-        files: the hash of each file's content by its name.
-        code: ``rooms_version`` of ``ROOMS`` (``symslr.cache.code``) ``with_files`` at the last check.
-        text: ``checked_text`` then: where the text is the same the code need not be read.
-    """
+    """The entries of a folder in the order of its files, and the hash of each file's text by its name."""
 
     entries: tuple[Entry, ...]
     files: dict[str, str]
-    code: str = ""
-    text: str = ""
 
     def of_file(self, file: Path) -> tuple[Entry, ...] | None:
         """The entries of a file, or None where it changed since the list was written."""
@@ -60,24 +53,17 @@ class Index:
         return tuple(entry for entry in self.entries if entry.file == file.name)
 
     def write(self, folder: Path) -> None:
-        """Keep the list in the folder."""
-        text = json.dumps(
-            {"code": self.code, "text": self.text, "files": self.files, "entries": list(map(asdict, self.entries))},
-            indent=1,
-        )
-        (folder / NAME).write_text(text + "\n", encoding="utf-8")
+        """Keep the list in the folder, an entry on a line."""
+        entries = ",\n".join(json.dumps(asdict(entry), ensure_ascii=False) for entry in self.entries)
+        text = f'{{"files": {json.dumps(self.files, indent=1)},\n"entries": [\n{entries}]}}\n'
+        (folder / NAME).write_text(text, encoding="utf-8")
 
 
 def read_index(folder: Path) -> Index:
     """The list of a folder; an empty one where it has none or a damaged one."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
-        return Index(
-            tuple(Entry(**entry) for entry in found["entries"]),
-            dict(found["files"]),
-            found["code"],
-            found.get("text", ""),
-        )
+        return Index(tuple(Entry(**entry) for entry in found["entries"]), dict(found["files"]))
     except (OSError, ValueError, TypeError, KeyError):
         return Index((), {})
 
@@ -85,35 +71,3 @@ def read_index(folder: Path) -> Index:
 def content_of(file: Path) -> str:
     """SHA-256 of a file's text; line ends do not count."""
     return hashlib.sha256(b"\n".join(file.read_bytes().splitlines())).hexdigest()
-
-
-ROOMS = ("model", "expression", "referee", "algebra", "theory", "evaluation", "check")
-"""The rooms on whose code a verdict depends besides the derivation's own.
-
-They count whole: rules and nodes come with the derivation, and are not named by the code that checks it. Comments and
-docstrings do not count: a check reads those of derivations alone.
-"""
-
-
-def with_files(version: str, files: Mapping[str, str]) -> str:
-    """SHA-256 of a version of the code and of the derivations, which may cite one another.
-
-    Args:
-        version: of the code.
-        files: the hash of each file of derivations by its name.
-    """
-    return hashlib.sha256(f"{version} {sorted(files.items())}".encode()).hexdigest()
-
-
-def checked_text(files: Mapping[str, str]) -> str:
-    """SHA-256 over the text of symslr and over the derivations: where it is the same, verdicts are those of this code."""
-    return with_files(text_version(), files)
-
-
-@lru_cache(maxsize=1)
-def text_version() -> str:
-    """SHA-256 over the text of every module of symslr; folders that an installed one carries inside do not count."""
-    total = hashlib.sha256()
-    for file in sorted(file for file in PACKAGE.rglob("*.py") if BUNDLED not in file.parents):
-        total.update(file.relative_to(PACKAGE).as_posix().encode() + b"\0" + content_of(file).encode() + b"\0")
-    return total.hexdigest()

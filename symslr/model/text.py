@@ -1,26 +1,25 @@
 """Text becomes mathematics here and nowhere else: a whitelist over Python's `ast`, one SymPy object per node.
 
-Nothing is executed and nothing hangs: `text_scan` checks the characters, `text_tree` what they say, `text_functions` tells
-what may be called, and `text_limits` keeps the numbers and the work small. Every refusal is one line with the place and
-what was expected.
+Nothing is executed and nothing hangs: `text_tree` reads what the text says, and `text_limits` keeps the numbers and the
+work small. Every refusal is one line with the place and what was expected.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 
-from sympy import E, Expr, IndexedBase, Integer, Rational, Sum, oo, pi
+import sympy
+from sympy import Abs, E, Expr, Heaviside, IndexedBase, Integer, Max, Min, Piecewise, Rational, S, Sum, erf, log, oo, pi
 
-from symslr.model.text_functions import FUNCTIONS
 from symslr.model.text_limits import Limits, UnfitError, bounded_work
-from symslr.model.text_numbers import read_length, read_number
-from symslr.model.text_scan import TextError
-from symslr.model.text_tree import NameKind, Tree, read_tree
+from symslr.model.text_numbers import Source, TextError, cut, read_number
+from symslr.model.text_tree import NameKind, read_tree
 
-__all__ = ["TextError", "parse_expression", "parse_length", "parse_number"]
+__all__ = ["TextError", "parse_expression", "parse_number"]
+
+LARGEST_GAMMA = 64
 
 _CONSTANTS = {"pi": pi, "E": E}
 
@@ -52,23 +51,26 @@ def parse_expression(
     log(exp(x) + 1)/4 + 1/10
     >>> parse_expression("exp(x", {"x": x}, what="kernel")
     Traceback (most recent call last):
-    symslr.model.text_scan.TextError: kernel 'exp(x': column 6: expected ')'
+    symslr.model.text_numbers.TextError: kernel 'exp(x': column 6: expected ')'
     """
     kinds = {name: _kind(meaning) for name, meaning in symbols.items()}
-    tree = read_tree(text, kinds, bound_indices=bound_indices, what=what)
-    builder = _Builder(tree, symbols)
+    source, steps = read_tree(text, kinds, bound_indices=bound_indices, what=what)
+    limits, blamed = Limits(), steps[0][0]
+    results: list[Expr] = []
     try:
         with bounded_work():
-            expression = builder.build(tree.root)
-            if expression.is_extended_real is False:
-                raise UnfitError(f"found the result {str(expression)[:40]}; expected a real expression")
-    except TextError:
-        raise
+            for node, count in steps:
+                blamed = node.right if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Pow) else node
+                arguments = [results.pop() for _ in range(count)][::-1]
+                results.append(limits.check(_applied(node, arguments, source, symbols, limits)))
+            if results[0].is_extended_real is False:
+                raise UnfitError(f"found the result {cut(str(results[0]))}; expected a real expression")
     except UnfitError as error:
-        raise tree.refuse(builder.current, str(error)) from None
-    except (RecursionError, MemoryError):
-        raise tree.refuse(tree.root, "found an expression too deep for SymPy; expected a shallower one") from None
-    return expression
+        raise source.refuse(blamed.col_offset, str(error)) from None
+    except Exception as error:  # hostile operands reach corners of SymPy that no list of types covers
+        shown = cut(source.segment(blamed))
+        raise source.refuse(blamed.col_offset, f"SymPy has no value for '{shown}' ({type(error).__name__})") from None
+    return results[0]
 
 
 def _kind(meaning: Expr | IndexedBase) -> NameKind:
@@ -96,75 +98,58 @@ def exactly(number: Fraction | float) -> Expr:
     return oo if number > 0 else -oo
 
 
-def parse_length(text: str, *, what: str = "length") -> Integer | tuple[tuple[Integer, Rational], ...]:
-    """A fixed length '3', or a law of the length '1:1/3,2:1/3,3:1/3' as pairs (length, probability) in rising order.
-
-    Lengths are distinct integers from 1 to 10**300; probabilities are positive and sum to 1 exactly.
-
-    Raises:
-        TextError: for anything else, in one line.
-
-    >>> parse_length("1:1/4, 3:3/4")
-    ((1, 1/4), (3, 3/4))
-    """
-    found = read_length(text, what=what)
-    if isinstance(found, int):
-        return Integer(found)
-    return tuple((Integer(length), Rational(share)) for length, share in found)
+def _same(name: str) -> Callable[[Limits, Expr], Expr]:
+    """SymPy's function of this name, of an argument without large constants."""
+    function = getattr(sympy, name)
+    return lambda limits, x: function(limits.argument(x))
 
 
-@dataclass(slots=True)
-class _Builder:
-    """Builds the expression of a tree that was read, operands first."""
+FUNCTIONS: dict[str, Callable[..., Expr]] = {
+    "exp": lambda limits, x: limits.exp(x),
+    "log": lambda limits, x: log(x),
+    "sqrt": lambda limits, x: limits.power(x, S.Half),
+    **{name: _same(name) for name in ("erf", "erfc", "sin", "cos", "sinh", "cosh", "tanh", "atan")},
+    "gamma": lambda limits, x: sympy.gamma(limits.argument(x, LARGEST_GAMMA)),
+    **dict.fromkeys(("abs", "Abs"), lambda limits, x: Abs(limits.real(x))),
+    "sign": lambda limits, x: sympy.sign(limits.real(x)),
+    **dict.fromkeys(("step", "Heaviside"), lambda limits, x: Heaviside(limits.real(x))),
+    "max": lambda limits, x, y: Max(limits.real(x), limits.real(y)),
+    "min": lambda limits, x, y: Min(limits.real(x), limits.real(y)),
+    "relu": lambda limits, x: Max(limits.real(x), 0),
+    "elu": lambda limits, x: Piecewise((limits.real(x), x > 0), (limits.exp(x) - 1, True)),
+    "gelu": lambda limits, x: x * (1 + erf(limits.argument(x) / sympy.sqrt(2))) / 2,
+    "sigmoid": lambda limits, x: 1 / (1 + limits.exp(-x)),
+    "softplus": lambda limits, x: log(1 + limits.exp(x)),
+}
+"""What a formula may call, by its limits and the arguments: relu = max(x, 0), sigmoid = 1/(1 + e^-x), softplus =
+log(1 + e^x), gelu = x (1 + erf(x/sqrt 2))/2, elu = x for x > 0 and e^x - 1 below, step = Heaviside, 1/2 at 0."""
 
-    tree: Tree
-    symbols: Mapping[str, Expr | IndexedBase]
-    limits: Limits = field(default_factory=Limits)
-    current: ast.expr = field(default_factory=lambda: ast.Constant(0, col_offset=0))
+_OPERATIONS: dict[type[ast.AST], Callable[..., Expr]] = {
+    ast.UAdd: lambda limits, x: x,
+    ast.USub: lambda limits, x: -x,
+    ast.Add: lambda limits, x, y: x + y,
+    ast.Sub: lambda limits, x, y: x - y,
+    ast.Mult: lambda limits, x, y: x * y,
+    ast.Div: lambda limits, x, y: x * limits.power(y, Integer(-1)),
+    ast.Pow: lambda limits, x, y: limits.power(x, y),
+}
 
-    def build(self, node: ast.expr) -> Expr:
-        match node:
-            case ast.Constant():
-                return self._apply(node, lambda: Rational(Fraction(self.tree.segment(node))))
-            case ast.Name(id=name):
-                value = self.symbols[name] if name in self.symbols else _CONSTANTS[name]
-                return self._apply(node, lambda: value)
-            case ast.Subscript(value=ast.Name(id=family) as base, slice=ast.Name(id=index)):
-                return self._apply(base, lambda: self.symbols[family][self.symbols[index]])
-            case ast.Call(func=ast.Name(id="sum"), args=[term, ast.Name(id=index)]):
-                summand = self.build(term)
-                return self._apply(node, lambda: Sum(summand, (self.symbols[index], 1, self.symbols["L"])))
-            case ast.Call(func=ast.Name(id=name), args=arguments):
-                operands = [self.build(argument) for argument in arguments]
-                return self._apply(node, lambda: FUNCTIONS[name](self.limits, *operands))
-            case ast.UnaryOp(op=op, operand=inner):
-                operand = self.build(inner)
-                return self._apply(node, lambda: -operand if isinstance(op, ast.USub) else operand)
-            case ast.BinOp():
-                return self._operation(node)
-        raise AssertionError(f"{type(node).__name__} is no node of a tree that was read")
 
-    def _apply(self, node: ast.expr, build: Callable[[], Expr]) -> Expr:
-        """Let SymPy evaluate one node, whose operands are built and measured."""
-        self.current = node
-        try:
-            return self.limits.check(build())
-        except UnfitError as error:
-            raise self.tree.refuse(node, str(error)) from None
-        except Exception as error:  # hostile operands reach corners of SymPy that no list of types covers
-            shown = self.tree.fragment(node)
-            raise self.tree.refuse(node, f"SymPy has no value for {shown} ({type(error).__name__})") from None
-
-    def _operation(self, node: ast.BinOp) -> Expr:
-        left, right = self.build(node.left), self.build(node.right)
-        match node.op:
-            case ast.Add():
-                return self._apply(node, lambda: left + right)
-            case ast.Sub():
-                return self._apply(node, lambda: left - right)
-            case ast.Mult():
-                return self._apply(node, lambda: left * right)
-            case ast.Div():
-                return self._apply(node.right, lambda: left * self.limits.power(right, Integer(-1)))
-            case _:
-                return self._apply(node.right, lambda: self.limits.power(left, right))
+def _applied(
+    node: ast.expr, arguments: list[Expr], source: Source, symbols: Mapping[str, Expr | IndexedBase], limits: Limits
+) -> Expr:
+    """What SymPy makes of one node and its operands."""
+    match node:
+        case ast.Constant():
+            return Rational(Fraction(source.segment(node)))
+        case ast.Name(id=name):
+            return symbols[name] if name in symbols else _CONSTANTS[name]
+        case ast.Subscript(value=ast.Name(id=family), slice=ast.Name(id=index)):
+            return symbols[family][symbols[index]]
+        case ast.Call(func=ast.Name(id="sum"), args=[_, ast.Name(id=index)]):
+            return Sum(*arguments, (symbols[index], 1, symbols["L"]))
+        case ast.Call(func=ast.Name(id=name)):
+            return FUNCTIONS[name](limits, *arguments)
+        case ast.UnaryOp(op=operation) | ast.BinOp(op=operation):
+            return _OPERATIONS[type(operation)](limits, *arguments)
+    raise AssertionError(f"{type(node).__name__} is no node of a formula that was read")

@@ -14,46 +14,36 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from inspect import CO_GENERATOR
 from math import ceil
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from sympy import (
-    Abs,
     Add,
     Basic,
     E,
     Expr,
-    Heaviside,
+    Function,
     Indexed,
     Integer,
     Max,
     Min,
     Mul,
-    Piecewise,
     Pow,
     Rational,
     Sum,
     Symbol,
-    atan,
-    cos,
-    cosh,
-    erf,
-    erfc,
     exp,
-    gamma,
     log,
     pi,
-    sign,
-    sin,
-    sinh,
-    tanh,
 )
 from sympy.core.cache import clear_cache
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import Boolean, BooleanAtom
+
+from symslr.model.text_numbers import cut
 
 LARGEST_EXPONENT = 64
 LARGEST_DENOMINATOR = 100
@@ -64,26 +54,6 @@ MOST_NODES = 2000
 DEEPEST_NESTING = 6
 MOST_CALLS = 400_000
 """The heaviest text of the tests takes 260,000. The number moves with the order of terms and with what SymPy remembers."""
-
-_FUNCTIONS = (
-    Abs,
-    Heaviside,
-    Max,
-    Min,
-    Piecewise,
-    atan,
-    cos,
-    cosh,
-    erf,
-    erfc,
-    exp,
-    gamma,
-    log,
-    sign,
-    sin,
-    sinh,
-    tanh,
-)
 
 
 class UnfitError(ValueError):
@@ -128,8 +98,7 @@ def _is_algebra(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__")).startswith(("sympy.", "mpmath."))
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(NamedTuple):
     """Size of a subexpression: tree nodes, polynomial degree, depth of functions inside functions."""
 
     nodes: int = 1
@@ -140,16 +109,12 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits for one text; every distinct subexpression is measured once."""
+    """The limits for one text; every distinct subexpression is measured once. Each method raises `UnfitError`."""
 
     _measured: dict[Basic, Extent] = field(default_factory=dict)
 
     def check(self, expression: Expr) -> Expr:
-        """Return the expression, or say which limit it breaks.
-
-        Raises:
-            UnfitError: for a result that is too large, not real, not finite, or zero only after cancellation.
-        """
+        """The expression, unless it is too large, not real, not finite, or zero only after cancellation."""
         self._measure(expression)
         return expression
 
@@ -169,97 +134,74 @@ class Limits:
         return exp(self.argument(argument))
 
     def argument(self, argument: Expr, largest: int = LARGEST_ARGUMENT) -> Expr:
-        """Refuse a function argument with a large constant: SymPy would shift by it or multiply it out."""
+        """A function's argument without a large constant, by which SymPy would shift or which it would multiply out."""
         constant = argument if self._measure(argument).constant else argument.as_coeff_Add()[0]
         if abs(constant.evalf(15, maxn=30)) > largest:
             raise UnfitError(f"found a constant beyond {largest} inside; expected at most {largest} in size")
         return argument
 
     def real(self, argument: Expr) -> Expr:
-        """Refuse an argument that may be complex, where abs, sign, max and min mean something else."""
+        """An argument that cannot be complex, where abs, sign, max and min mean something else."""
         if argument.is_extended_real is not True:
-            raise UnfitError(f"found {_brief(argument)}, which may not be real; expected an argument that always is")
+            raise UnfitError(f"found {cut(str(argument))}, which may not be real; expected an argument that always is")
         return argument
 
     def _check_exponent(self, exponent: Expr) -> None:
         if not exponent.is_Rational:
             self.argument(exponent, LARGEST_EXPONENT)
             self._check_logarithms(exponent)
-        elif abs(exponent) > LARGEST_EXPONENT:
-            raise UnfitError(f"found the exponent {_brief(exponent)}; expected at most {LARGEST_EXPONENT} in size")
-        elif exponent.q > LARGEST_DENOMINATOR:
-            raise UnfitError(
-                f"found the exponent {_brief(exponent)}; expected a denominator up to {LARGEST_DENOMINATOR}"
-            )
+            return
+        _at_most(LARGEST_EXPONENT, "the exponent {}", exponent)
+        _at_most(LARGEST_DENOMINATOR, "an exponent of denominator {}", exponent.q)
 
     def _check_logarithms(self, exponent: Expr) -> None:
-        for product in exponent.atoms(Mul) if exponent.has(log) else ():
+        for product in exponent.atoms(Mul):
             if product.has(log):
                 self._check_exponent(product.as_coeff_Mul()[0])
 
     def _measure(self, part: Basic) -> Extent:
-        extent = self._measured.get(part)
-        if extent is None:
+        if part not in self._measured:
             extent = self._extent(part)
-            if extent.nodes > MOST_NODES:
-                raise UnfitError(f"found more than {MOST_NODES} operations; expected a smaller expression")
-            if extent.degree > LARGEST_DEGREE:
-                raise UnfitError(f"found the degree {_brief(extent.degree)}; expected at most {LARGEST_DEGREE}")
-            if extent.nesting > DEEPEST_NESTING:
-                raise UnfitError(f"found functions nested {extent.nesting} deep; expected at most {DEEPEST_NESTING}")
+            _at_most(MOST_NODES, "{} operations", extent.nodes)
+            _at_most(LARGEST_DEGREE, "the degree {}", extent.degree)
+            _at_most(DEEPEST_NESTING, "functions nested {} deep", extent.nesting)
+            if extent.constant and not part.is_Rational:
+                _check_constant(part)
             self._measured[part] = extent
-        return extent
+        return self._measured[part]
 
     def _extent(self, part: Basic) -> Extent:
         if isinstance(part, Rational):
-            if int(abs(part.p)).bit_length() + int(part.q).bit_length() > MOST_BITS:
-                raise UnfitError(f"found an exact number of more than {MOST_BITS} bits; expected a smaller one")
+            _at_most(MOST_BITS, "an exact number of {} bits", part.p.bit_length() + part.q.bit_length())
             return Extent(degree=0, constant=True)
-        if part in (pi, E):
-            return Extent(constant=True)
-        if isinstance(part, Symbol | Indexed | BooleanAtom):
-            return Extent()
-        if not part.args:
-            raise UnfitError(f"found the result {_brief(part)}; expected a finite real expression")
+        if isinstance(part, Symbol | Indexed | BooleanAtom) or part in (pi, E):
+            return Extent(constant=part in (pi, E))
+        if not part.args or not isinstance(part, Add | Mul | Pow | Function | Max | Min | Sum | Boolean | ExprCondPair):
+            raise UnfitError(f"found the result {cut(str(part))}; expected a finite real expression")
         inner = [self._measure(argument) for argument in (part.args[:1] if isinstance(part, Sum) else part.args)]
-        extent = Extent(
-            1 + sum(each.nodes for each in inner),
-            max(each.degree for each in inner),
-            max(each.nesting for each in inner),
-            isinstance(part, Expr) and not isinstance(part, Sum) and all(each.constant for each in inner),
-        )
-        if isinstance(part, Mul):
-            extent = replace(extent, degree=sum(each.degree for each in inner))
-        elif isinstance(part, Pow) and part.exp.is_Rational:
-            if part.exp.q > LARGEST_DENOMINATOR:
-                raise UnfitError(
-                    f"found the exponent {_brief(part.exp)}; expected a denominator up to {LARGEST_DENOMINATOR}"
-                )
-            degree = ceil(abs(part.exp)) * inner[0].degree
-            extent = replace(extent, degree=degree, nesting=inner[0].nesting + (not part.exp.is_Integer))
-        elif isinstance(part, (Pow, *_FUNCTIONS)):
-            extent = replace(extent, degree=1, nesting=extent.nesting + 1)
-        elif not isinstance(part, Add | Sum | Boolean | ExprCondPair):
-            raise UnfitError(f"found the result {_brief(part)}; expected a finite real expression")
-        if extent.constant:
-            _check_constant(part)
-        return extent
+        nodes, nesting = 1 + sum(each.nodes for each in inner), max(each.nesting for each in inner)
+        constant = isinstance(part, Expr) and not isinstance(part, Sum) and all(each.constant for each in inner)
+        if isinstance(part, Pow) and part.exp.is_Rational:
+            _at_most(LARGEST_DENOMINATOR, "an exponent of denominator {}", part.exp.q)
+            root = inner[0]
+            return Extent(nodes, ceil(abs(part.exp)) * root.degree, root.nesting + (not part.exp.is_Integer), constant)
+        if isinstance(part, Pow | Function | Max | Min):
+            return Extent(nodes, 1, nesting + 1, constant)
+        degree = (sum if isinstance(part, Mul) else max)(each.degree for each in inner)
+        return Extent(nodes, degree, nesting, constant)
+
+
+def _at_most(largest: int, what: str, found: Any) -> None:
+    if abs(found) > largest:
+        raise UnfitError(f"found {what.format(cut(str(found)))}; expected at most {largest} in size")
 
 
 def _check_constant(constant: Basic) -> None:
     """Refuse an irrational constant whose sign is hard to decide, or whose size is beyond a float's imagination."""
     value = constant.evalf(15, maxn=30)
     if not value.is_extended_real:
-        raise UnfitError(f"found {_brief(constant)}, which is not real; expected a finite real expression")
+        raise UnfitError(f"found {cut(str(constant))}, which is not real; expected a finite real expression")
     if not value.is_Float or value._prec <= 1:
-        raise UnfitError(f"found {_brief(constant)}, which cancels to nearly zero; expected it simplified")
+        raise UnfitError(f"found {cut(str(constant))}, which cancels to nearly zero; expected it simplified")
     if abs(value) > Integer(2) ** MOST_BITS:
         raise UnfitError(f"found a constant near {value:.3g}; expected at most 2**{MOST_BITS}")
-
-
-def _brief(found: object) -> str:
-    try:
-        text = str(found)
-    except ValueError:  # Python refuses to print integers of more than 4300 digits
-        return "a number of thousands of digits"
-    return text if len(text) <= 40 else f"{text[:24]}...{text[-8:]}"

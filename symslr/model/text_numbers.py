@@ -2,18 +2,84 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from dataclasses import dataclass
 from fractions import Fraction
 
-from symslr.model.text_scan import NUMBER, Source, as_source, check_digits
-
+LONGEST_TEXT = 2000
+MOST_DIGITS = 50
+LARGEST_DECIMAL_EXPONENT = 300
 LONGEST_SEQUENCE = 10**300
+LONGEST_WRITTEN = 20
+"""Characters of a number that stands as it is: more than an integer of 64 bits has digits."""
 
 _INFINITE = {"inf": float("inf"), "+inf": float("inf"), "-inf": float("-inf"), "oo": float("inf"), "-oo": float("-inf")}
 A_NUMBER = "a number such as 2, 0.25, 1/3 or 1e-3"
 A_LENGTH = "a length such as 3 or a law such as 1:1/3,2:2/3"
 """What a refusal says was expected."""
+NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _NUMBER = re.compile(rf" *([-+]?) *({NUMBER})(?: */ *({NUMBER}))? *")
+
+
+class TextError(ValueError):
+    """Text that is no admissible expression, number or length law: one line with the place and what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text and what it stands for ('kernel', '--nu'): everything an error line needs."""
+
+    text: str
+    what: str
+
+    def __post_init__(self) -> None:
+        """Accept text that is short, ASCII and not empty.
+
+        Raises:
+            TextError: for anything else.
+        """
+        text = self.text
+        if not isinstance(text, str):
+            raise TextError(f"{self.what}: found {type(text).__name__}; expected text")
+        if len(text) > LONGEST_TEXT:
+            raise self.refuse(LONGEST_TEXT, f"found {len(text)} characters; expected at most {LONGEST_TEXT}")
+        for column, character in enumerate(text):
+            if not character.isascii():
+                raise self.refuse(column, f"found {character!a}; expected ASCII characters only")
+        if not text.strip(" "):
+            raise self.refuse(0, "found nothing; expected an expression such as 2*x")
+
+    def refuse(self, column: int, reason: str) -> TextError:
+        """The error to raise for a fault at this column, counted from 0."""
+        start = max(0, min(column - 30, len(self.text) - 60))
+        end = start + 60
+        shown = ("..." if start else "") + self.text[start:end] + ("..." if end < len(self.text) else "")
+        return TextError(f"{self.what} {shown!a}: column {column + 1}: {reason}")
+
+    def segment(self, node: ast.expr) -> str:
+        """A node of the text's tree, as it is written."""
+        return self.text[node.col_offset : node.end_col_offset]
+
+    def check_number(self, column: int, number: str) -> None:
+        """Refuse a literal too long to be meant: more than 50 digits, or beyond 1e300; and one that is no decimal.
+
+        Raises:
+            TextError: at the literal.
+        """
+        if not re.fullmatch(NUMBER, number) or re.match("0[0-9]", number):
+            raise self.refuse(column, f"found '{cut(number)}'; expected a decimal number, or an operator before a name")
+        mantissa, _, exponent = number.lower().partition("e")
+        digits = len(mantissa.replace(".", ""))
+        if digits > MOST_DIGITS:
+            raise self.refuse(column, f"found a number of {digits} digits; expected at most {MOST_DIGITS}")
+        if len(exponent) > 5 or abs(int(exponent or 0)) > LARGEST_DECIMAL_EXPONENT:
+            raise self.refuse(column, f"found {cut(number)}; expected a power of ten up to {LARGEST_DECIMAL_EXPONENT}")
+
+
+def cut(fragment: str) -> str:
+    """The fragment as a message shows it: at most 40 characters."""
+    return fragment if len(fragment) <= 40 else f"{fragment[:27]}...{fragment[-10:]}"
 
 
 def read_number(text: str, *, what: str = "number", allow_infinite: bool = False) -> Fraction | float:
@@ -25,14 +91,10 @@ def read_number(text: str, *, what: str = "number", allow_infinite: bool = False
     >>> read_number("1e-3"), read_number("inf", allow_infinite=True)
     (Fraction(1, 1000), inf)
     """
-    source = as_source(text, what)
+    source = Source(text, what)
     if allow_infinite and text.strip(" ") in _INFINITE:
         return _INFINITE[text.strip(" ")]
     return _number(source, 0, text)
-
-
-LONGEST_WRITTEN = 20
-"""Characters of a number that stands as it is: more than an integer of 64 bits has digits."""
 
 
 def in_short(value: Fraction | int) -> str:
@@ -68,7 +130,7 @@ def read_length(text: str, *, what: str = "length") -> int | tuple[tuple[int, Fr
     >>> read_length("1:1/4, 3:3/4")
     ((1, Fraction(1, 4)), (3, Fraction(3, 4)))
     """
-    source = as_source(text, what)
+    source = Source(text, what)
     if ":" not in text and "," not in text:
         return _length(source, 0, text)
     law: dict[int, Fraction] = {}
@@ -101,7 +163,7 @@ def _number(source: Source, start: int, text: str, expected: str = A_NUMBER) -> 
         raise source.refuse(column, f"found {shown}; expected {expected}")
     for group in (2, 3):
         if found[group] is not None:
-            check_digits(source, start + found.start(group), found[group])
+            source.check_number(start + found.start(group), found[group])
     value = Fraction(found[2])
     if found[3] is not None:
         divisor = Fraction(found[3])

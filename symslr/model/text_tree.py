@@ -1,14 +1,20 @@
-"""The tree of a formula: only what the whitelist knows, each name used as what it is; no SymPy, so that a refusal comes at once."""
+"""The tree of a formula: Python's `ast`, of which only what the whitelist knows passes.
+
+What reaches Python's parser is short, of a few ASCII characters, balanced and shallow, and its numbers are decimals.
+Nothing here needs SymPy, so that a refusal comes at once.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from symslr.model.text_scan import DEEPEST, Source, TextError, as_source, scan
+from symslr.model.text_numbers import Source, TextError, cut
 
+DEEPEST = 50
 MOST_TERMS = 500
 
 CONSTANTS = ("pi", "E")
@@ -19,7 +25,18 @@ ARITY = {
     **dict.fromkeys(("max", "min"), 2),
     **dict.fromkeys(("relu", "elu", "gelu", "sigmoid", "softplus"), 1),
 }
-"""The functions that a formula may call, with the number of their arguments; ``text_functions`` says what they mean."""
+"""The functions that a formula may call, with the number of their arguments; ``text.FUNCTIONS`` says what they mean."""
+
+_NUMBER = re.compile(r"(?<![\w.])[0-9.][\w.]*(?:(?<=[eE])[+-]\w*)?")
+_HINTS = {
+    "^": "write ** for a power",
+    "=": "an expression has no '='",
+    **dict.fromkeys("<>", "pieces are joined with step(x)"),
+}
+
+
+Step = tuple[ast.expr, int]
+"""A node, and how many of the last results it joins into one."""
 
 
 class NameKind(Enum):
@@ -31,31 +48,10 @@ class NameKind(Enum):
     """Takes an index, such as chi[l]."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A formula whose every node is known: its source, the expression's root, and the blanks before it."""
-
-    source: Source
-    root: ast.expr
-    padding: int
-
-    def refuse(self, node: ast.expr, reason: str) -> TextError:
-        """The error to raise for a fault at this node."""
-        return self.source.refuse(self.padding + node.col_offset, reason)
-
-    def segment(self, node: ast.expr) -> str:
-        """The node as it is written."""
-        return self.source.text[self.padding + node.col_offset : self.padding + (node.end_col_offset or 0)]
-
-    def fragment(self, node: ast.expr) -> str:
-        """The node as a message shows it."""
-        return f"'{_cut(self.segment(node))}'"
-
-
 def read_tree(
     text: str, names: Mapping[str, NameKind], *, bound_indices: Collection[str] = (), what: str = "expression"
-) -> Tree:
-    """The tree of a formula of the grammar of ``parse_expression``.
+) -> tuple[Source, list[Step]]:
+    """A formula of the grammar of ``parse_expression``, whose every node is known: its text, and its steps in their order.
 
     Args:
         text, bound_indices, what: as there.
@@ -64,111 +60,126 @@ def read_tree(
     Raises:
         TextError: for anything else, in one line that points at the offending part.
     """
-    source = as_source(text, what)
-    scan(source)
-    padding = len(text) - len(text.lstrip(" "))
+    source = Source(text.lstrip(" ") if isinstance(text, str) else text, what)
+    _check_characters(source)
     try:
-        root = ast.parse(text[padding:], mode="eval").body
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise source.refuse(padding, f"found {type(error).__name__}; expected a simpler expression") from None
-    tree = Tree(source, root, padding)
-    _Reader(tree, names, frozenset(bound_indices)).read(root)
-    return tree
+        root = ast.parse(source.text, mode="eval").body
+    except SyntaxError as error:
+        column = error.offset - 1 if error.offset else len(source.text)
+        rest = cut(source.text[column:].strip(" "))
+        found = f"found '{rest}'; expected an operator such as * before it, or an operand behind an operator"
+        raise source.refuse(column, found if rest else "expected a number, a name or '('") from None
+    except (RecursionError, MemoryError):
+        raise source.refuse(0, "found an expression too deep; expected a shallower one") from None
+    whitelist = _Whitelist(source, names, frozenset(bound_indices))
+    whitelist.check(root)
+    return source, whitelist.steps
+
+
+def _check_characters(source: Source) -> None:
+    closing: list[str] = []
+    for column, character in enumerate(source.text):
+        if character in "([":
+            closing.append(")" if character == "(" else "]")
+            if len(closing) > DEEPEST:
+                raise source.refuse(column, f"found more than {DEEPEST} levels; expected a shallower expression")
+        elif character in ")]":
+            if not closing or closing.pop() != character:
+                raise source.refuse(column, f"found '{character}' without the bracket that it closes")
+        elif not character.isalnum() and character not in "_ .+-*/,":
+            hint = _HINTS.get(character, "only names, numbers, + - * / ** ( ) [ ] and commas are read")
+            raise source.refuse(column, f"found {character!a}; {hint}")
+    if closing:
+        raise source.refuse(len(source.text), f"expected '{closing[-1]}'")
+    for number in _NUMBER.finditer(source.text):
+        source.check_number(number.start(), number[0])
 
 
 @dataclass(slots=True)
-class _Reader:
-    """Walks a tree once, operands in the order in which they stand."""
+class _Whitelist:
+    """Walks a tree once, operands in the order in which they stand and before what joins them."""
 
-    tree: Tree
+    source: Source
     names: Mapping[str, NameKind]
-    bound_indices: frozenset[str]
-    summed: list[str] = field(default_factory=list)
+    bound: frozenset[str]
     count: int = 0
+    steps: list[Step] = field(default_factory=list)
 
-    def read(self, node: ast.expr, depth: int = 1) -> None:
-        refuse = self.tree.refuse
+    def check(self, node: ast.expr, depth: int = 1, summed: frozenset[str] = frozenset()) -> None:
         self.count += 1
         if depth > DEEPEST:
-            raise refuse(node, f"found more than {DEEPEST} levels; expected fewer (group long sums in parentheses)")
+            raise self._refuse(node, f"more than {DEEPEST} levels; expected fewer (group long sums in parentheses)")
         if self.count > MOST_TERMS:
-            raise refuse(node, f"found more than {MOST_TERMS} terms; expected a shorter expression")
+            raise self._refuse(node, f"more than {MOST_TERMS} terms; expected a shorter expression")
+        operands: list[ast.expr] = []
         match node:
-            case ast.Constant():
-                if type(node.value) not in (int, float):
-                    raise refuse(node, f"found {self.tree.fragment(node)}; expected a number")
+            case ast.Constant() if type(node.value) in (int, float):
+                pass
             case ast.Name():
-                self._name(node)
-            case ast.Subscript(value=ast.Name() as base, slice=ast.Name() as index):
-                self._indexed(base, index)
-            case ast.Call(func=ast.Name(id="sum"), args=[term, over]):
-                self._sum(node, term, over, depth)
-            case ast.Call(func=ast.Name() as function, args=arguments, keywords=[]):
-                self._call(node, function, arguments)
-                for argument in arguments:
-                    self.read(argument, depth + 1)
+                if self._name(node, summed) is NameKind.FAMILY:
+                    raise self._refuse(node, f"'{node.id}' without an index; expected {node.id}[...]")
+            case ast.Subscript(value=ast.Name(id=family) as base, slice=ast.Name() as index):
+                if self.names.get(family) is not NameKind.FAMILY:
+                    known = ", ".join(name for name, kind in self.names.items() if kind is NameKind.FAMILY) or "none"
+                    raise self._refuse(base, f"an index of '{cut(family)}', which takes none; those that do: {known}")
+                if self._name(index, summed) is not NameKind.INTEGER:
+                    raise self._refuse(index, f"the index '{index.id}'; expected an integer symbol")
+            case ast.Call(func=ast.Name(id="sum"), args=[term, index], keywords=[]):
+                operands = [term]
+                summed |= {self._index(node, index, summed)}
+            case ast.Call(func=ast.Name() as function, args=operands, keywords=[]) if (
+                function.col_offset == node.col_offset
+            ):
+                self._call(function, len(operands))
             case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
-                self.read(node.operand, depth + 1)
-            case ast.BinOp():
-                self.read(node.left, depth + 1)
-                self.read(node.right, depth + 1)
-                if not isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)):
-                    raise refuse(node, f"found {self.tree.fragment(node)}; expected one of + - * / **")
+                operands = [node.operand]
+            case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow()):
+                operands = [node.left, node.right]
             case _:
-                shown = self.tree.fragment(node)
-                raise refuse(node, f"found {shown}; expected a number, a name, an operation or a function")
+                shown = cut(self.source.segment(node))
+                raise self._refuse(node, f"'{shown}'; expected a number, a name, a function or one of + - * / **")
+        for operand in operands:
+            self.check(operand, depth + 1, summed)
+        self.steps.append((node, len(operands)))
 
-    def _name(self, node: ast.Name) -> NameKind:
-        name, refuse = node.id, self.tree.refuse
-        if name in ARITY or name == "sum":
-            if name not in self.names:
-                raise refuse(node, f"found the function '{name}' alone; expected its argument, {name}(...)")
-        elif name not in self.names and name not in CONSTANTS:
-            raise refuse(node, f"unknown name '{_cut(name)}'; known: {', '.join([*self.names, *CONSTANTS])}")
-        if name in self.bound_indices and name not in self.summed:
-            raise refuse(node, f"found the index '{name}' outside its sum; expected it inside sum(..., {name})")
-        kind = self.names.get(name, NameKind.VALUE)
-        if kind is NameKind.FAMILY:
-            raise refuse(node, f"found '{name}' without an index; expected {name}[...]")
-        return kind
+    def _refuse(self, node: ast.expr, found: str) -> TextError:
+        return self.source.refuse(node.col_offset, f"found {found}")
 
-    def _indexed(self, base: ast.Name, index: ast.Name) -> None:
-        if self.names.get(base.id) is not NameKind.FAMILY:
-            indexed = [name for name, kind in self.names.items() if kind is NameKind.FAMILY]
-            raise self.tree.refuse(
-                base, f"'{_cut(base.id)}' takes no index; those that do: {', '.join(indexed) or 'none'}"
-            )
-        if self._name(index) is not NameKind.INTEGER:
-            raise self.tree.refuse(
-                index, f"found the index '{index.id}', which is not an integer; expected an integer symbol"
-            )
-
-    def _sum(self, node: ast.expr, term: ast.expr, index: ast.expr, depth: int) -> None:
-        refuse = self.tree.refuse
-        name = index.id if isinstance(index, ast.Name) else ""
-        if name not in self.bound_indices or name not in self.names or self.names[name] is NameKind.FAMILY:
-            allowed = ", ".join(sorted(self.bound_indices)) or "none here"
-            raise refuse(index, f"found {self.tree.fragment(index)}; expected an index to sum over ({allowed})")
-        if "L" not in self.names:
-            raise refuse(node, "found a sum where no length L is known; expected an expression without sums")
-        if name in self.summed:
-            raise refuse(index, f"found a sum over '{name}' inside a sum over '{name}'; expected another index")
-        self.summed.append(name)
-        self.read(term, depth + 1)
-        self.summed.pop()
-
-    def _call(self, node: ast.expr, function: ast.Name, arguments: list[ast.expr]) -> None:
-        name, refuse = function.id, self.tree.refuse
-        arity = ARITY.get(name)
+    def _name(self, node: ast.Name, summed: frozenset[str]) -> NameKind:
+        name = node.id
+        if name in self.bound and name not in summed:
+            raise self._refuse(node, f"the index '{name}' outside its sum; expected it inside sum(..., {name})")
         if name in self.names:
-            raise refuse(function, f"'{name}' is not a function; expected {name}*(...) for a product")
-        if name == "sum":
-            raise refuse(function, f"found sum with {len(arguments)} arguments; expected sum(term, index)")
-        if arity is None:
-            raise refuse(function, f"unknown function '{_cut(name)}'; known: {', '.join([*ARITY, 'sum'])}")
-        if len(arguments) != arity:
-            raise refuse(function, f"found {name} with {len(arguments)} arguments; expected {arity}")
+            return self.names[name]
+        if name in ARITY or name == "sum":
+            raise self._refuse(node, f"the function '{name}' alone; expected its argument, {name}(...)")
+        if name not in CONSTANTS:
+            known = ", ".join([*self.names, *CONSTANTS])
+            raise self.source.refuse(node.col_offset, f"unknown name '{cut(name)}'; known: {known}")
+        return NameKind.VALUE
 
+    def _index(self, node: ast.expr, index: ast.expr, summed: frozenset[str]) -> str:
+        name = index.id if isinstance(index, ast.Name) else ""
+        if name not in self.bound or self.names.get(name) not in (NameKind.VALUE, NameKind.INTEGER):
+            allowed = ", ".join(sorted(self.bound)) or "none here"
+            shown = cut(self.source.segment(index))
+            raise self._refuse(index, f"'{shown}'; expected an index to sum over ({allowed})")
+        if "L" not in self.names:
+            raise self._refuse(node, "a sum where no length L is known; expected an expression without sums")
+        if name in summed:
+            raise self._refuse(index, f"a sum over '{name}' inside a sum over '{name}'; expected another index")
+        return name
 
-def _cut(fragment: str) -> str:
-    return fragment if len(fragment) <= 40 else f"{fragment[:36]}..."
+    def _call(self, function: ast.Name, arguments: int) -> None:
+        name = function.id
+        if name in self.names:
+            reason = f"'{name}' is not a function; expected {name}*(...) for a product"
+        elif name == "sum":
+            reason = f"found sum with {arguments} arguments; expected sum(term, index)"
+        elif name not in ARITY:
+            reason = f"unknown function '{cut(name)}'; known: {', '.join([*ARITY, 'sum'])}"
+        elif arguments != ARITY[name]:
+            reason = f"found {name} with {arguments} arguments; expected {ARITY[name]}"
+        else:
+            return
+        raise self.source.refuse(function.col_offset, reason)

@@ -8,9 +8,25 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor
+from concurrent.futures import wait as wait_for_futures
 from contextlib import contextmanager
+from enum import Enum
+from multiprocessing.connection import Connection, wait
+from typing import Any, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+Found = TypeVar("Found")
+
+
+class Lost(Enum):
+    """What comes of a process that ends without a result."""
+
+    STOPPED = "its processor time was used up"
+    DIED = "it died"
 
 
 def processors() -> int:
@@ -27,6 +43,69 @@ def forked(count: int) -> Iterator[Executor]:
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(count, mp_context=context, initializer=become_worker) as pool, ending_workers():
             yield pool
+
+
+def each_done(function: Callable[[Job], Result], jobs: Mapping[Key, Job]) -> Iterator[tuple[Key, Result]]:
+    """(key, ``function`` of its job) as soon as it is there, on every processor where processes can be forked."""
+    processes = min(processors(), len(jobs))
+    if processes <= 1 or "fork" not in multiprocessing.get_all_start_methods():
+        yield from ((key, function(job)) for key, job in jobs.items())
+        return
+    with forked(processes) as pool:
+        with uninterrupted():
+            pending = {pool.submit(function, job): key for key, job in jobs.items()}
+        try:
+            while pending:
+                finished, _ = wait_for_futures(pending, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield pending.pop(future), future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def each_forked(
+    made: Callable[[int], Found], numbers: Iterable[int], jobs: int, seconds: float | None = None
+) -> Iterator[tuple[int, Found | Lost]]:
+    """(number, ``made(number)``) as they come, each from a forked process of its own, ``jobs`` at a time.
+
+    After so many seconds of processor time the system ends a process, wherever it is. What ``made`` raises is raised here.
+    """
+    context = multiprocessing.get_context("fork")
+    waiting, running = list(numbers), dict[Any, tuple[int, multiprocessing.process.BaseProcess]]()
+    with ending_workers():
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                receiver, sender = context.Pipe(duplex=False)
+                child = context.Process(target=_report, args=(sender, made, waiting[0], seconds))
+                with uninterrupted(), warnings.catch_warnings():
+                    warnings.simplefilter("ignore", DeprecationWarning)  # as in ``forked``
+                    child.start()
+                sender.close()
+                running[receiver] = waiting.pop(0), child
+            ready = wait(list(running))
+            for ended in [receiver for receiver in running if receiver in ready]:
+                number, process = running.pop(ended)
+                try:
+                    with ended:
+                        found = ended.recv()
+                except (EOFError, OSError):  # OSError where it ended while it told
+                    process.join()
+                    found = Lost.STOPPED if process.exitcode == -signal.SIGPROF else Lost.DIED
+                process.join()
+                if isinstance(found, Exception):
+                    raise found
+                yield number, found
+
+
+def _report(sender: Connection, made: Callable[[int], Found], number: int, seconds: float | None) -> None:
+    become_worker()
+    if seconds is not None:
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        sender.send(made(number))
+    except Exception as problem:
+        sender.send(problem)
 
 
 @contextmanager

@@ -35,8 +35,8 @@ class Arithmetic(ABC):
     dtype: Any
     block: int
     """Elements of one array beyond which it is cut into blocks: what a processor's cache holds, or the memory."""
-    work: float
-    """Largest number of grid points that one evaluation may use in all."""
+    price: int
+    """Work of one operation on one number."""
 
     coarseness: float
     """Rounding beside that of double precision."""
@@ -96,11 +96,11 @@ class Floats(Arithmetic):
     """float64, or long double where a float64 overflows."""
 
     block = 100_000
-    work = 4e8
 
     def __init__(self, dtype: Any = np.float64) -> None:
         self.dtype = dtype
         self.coarseness = float(np.finfo(dtype).eps / np.finfo(np.float64).eps)
+        self.price = 1 if dtype is np.float64 else 20
 
     def array(self, values: list[Any]) -> Array:
         return np.array([float(v) for v in values], dtype=self.dtype)
@@ -133,7 +133,7 @@ class Balls(Arithmetic):
 
     dtype = object
     block = 10_000
-    work = 8e5
+    price = 80
     coarseness = 0.0
 
     def __init__(self, bits: int) -> None:

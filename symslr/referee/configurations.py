@@ -29,9 +29,10 @@ from symslr.referee.arithmetic import Array, CannotReferee, Floats
 from symslr.referee.degree import degree_in
 from symslr.referee.hermite import few_points
 from symslr.referee.interpreter import COSTLY, LEAVES, SAMPLED, Interpreter, definition_of
-from symslr.referee.plans import Axis, Fixed, Problem, TooCostly
+from symslr.referee.plans import Axis, Fixed, Problem
 from symslr.referee.samples import MOST_POINTS, Sampler, effective_points
 from symslr.referee.scope import Scope, symbols_of
+from symslr.referee.work import TooCostly
 
 MOST_CONFIGURATIONS = 4096
 """Configurations that are written out."""
@@ -328,7 +329,7 @@ def _expectation(self: Interpreter, node: ConfigurationExpectation, scope: Scope
     sampler = self.quadrature.sampler
     if job.keys > MOST_AXES:
         if sampler is None:
-            raise TooCostly(f"a grid over {job.keys} keys is more than the time allows")
+            raise TooCostly(f"a grid over {job.keys} keys is more work than is allowed")
         return job.sampled(sampler)
     axis = Axis(None, None, (), _normal_density(self, scope))
     fixed = [Fixed(np.zeros((len(job.found.weights), 0)), job.found.weights)]

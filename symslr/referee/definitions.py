@@ -33,12 +33,13 @@ from symslr.referee.largest import by_largest
 from symslr.referee.moments import polynomial_mean
 from symslr.referee.nested import lifted
 from symslr.referee.pairing import paired, separate_numbers
-from symslr.referee.plans import DRAFT, Axis, Fixed, Problem, TooCostly
+from symslr.referee.plans import DRAFT, Axis, Fixed, Problem
 from symslr.referee.samples import sampled
 from symslr.referee.scope import Scope, symbols_of
 from symslr.referee.separable import separated
 from symslr.referee.symmetry import symmetric
 from symslr.referee.token_sums import summed
+from symslr.referee.work import TooCostly
 
 MOST_ON_GRIDS_BESIDE_SAMPLES = 2
 """Token axes of an expectation that stays on its grid where others are sampled."""
@@ -353,7 +354,7 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         if product is not None:
             self.quadrature.routes.add("token by token")
             return self.value(product, scope)
-        raise TooCostly(f"a grid over {length} tokens is more than the time allows")
+        raise TooCostly(f"a grid over {length} tokens is more work than is allowed")
     alike = length > 2 and symmetric(node)
     if others and length > 2 and not alike:
         raise CannotReferee(f"{node} names tokens and is not symmetric in them")

@@ -7,7 +7,6 @@ over one token, at any number of tokens and at the accuracy of sums over one.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -21,11 +20,12 @@ from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.referee.arithmetic import Array
 from symslr.referee.interpreter import COSTLY
 from symslr.referee.kinks import token_peaks
-from symslr.referee.one_token import Factor, OutOfReach, ranges, table
+from symslr.referee.one_token import Factor, OutOfReach, Table, ranges
 from symslr.referee.polynomials import NotPolynomial
 from symslr.referee.scope import Scope
 from symslr.referee.symmetry import symmetric
 from symslr.referee.token_products import ONE, Reading, numbers_of
+from symslr.referee.work import Memory
 
 if TYPE_CHECKING:
     from symslr.referee.interpreter import Interpreter
@@ -70,19 +70,18 @@ def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, 
     return np.float64(found.value)
 
 
-_readings: OrderedDict[Any, Reading] = OrderedDict()
-"""The latest ones: every pass asks for the same."""
+_readings = Memory(MOST_KEPT)
+"""Every pass asks for the same."""
+
+_tables = Memory(6)
+"""Lines of a chain ask for the same integrals."""
 
 
 def _reading(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> Reading:
     if node.body.has(*COSTLY) or node.law.has(*COSTLY):  # the error of an integral within shows between two passes
         return Reading.of(self, node, scope, length)
     key = node, length, numbers_of(self, node, scope)
-    if key not in _readings:
-        while len(_readings) >= MOST_KEPT:
-            _readings.popitem(last=False)
-        _readings[key] = Reading.of(self, node, scope, length)
-    return _readings[key]
+    return _readings.get(key, lambda: Reading.of(self, node, scope, length))
 
 
 def _readable(node: SequenceExpectation) -> bool:
@@ -116,13 +115,17 @@ def _mean(self: Reading, fineness: tuple[float, float, bool]) -> _Mean:
     """The mean at a fineness of ``Table.of``."""
     totals = tuple(self.totals.values())
     span = ranges(self.reader, self.scope, self.score, self.unbounded())
-    made = table(self.reader, self.scope, self.score, totals, span, self.length, fineness)
+    key = self.score, totals, span, self.length, fineness
+    made = _tables.get(key, lambda: Table.of(self.reader, self.scope, *key))
+    asked: dict[Factor, np.ndarray] = {}
     value = size = far = 0.0
     for powers, classes in self.classes.items():
         parts = tuple(slice(0, 1) if p == 0 else slice(1, None) for p in powers)
 
         def integral(factor: Factor, parts: tuple[slice, ...] = parts) -> np.ndarray:
-            return made.integral(self.reader, self.scope, factor)[parts]
+            if factor not in asked:
+                asked[factor] = made.integral(self.reader, self.scope, factor)
+            return asked[factor][parts]
 
         sums: Any = 0.0
         absolute: Any = 0.0

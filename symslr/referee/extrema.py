@@ -13,8 +13,9 @@ from symslr.expression.folded import Minimum
 from symslr.expression.joint import JointMinimum
 from symslr.referee.arithmetic import Array, CannotReferee
 from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of
-from symslr.referee.plans import DRAFT, Look, TooCostly
+from symslr.referee.plans import DRAFT, Look
 from symslr.referee.scope import Scope
+from symslr.referee.work import TooCostly
 
 COSTLY.append(Minimum)
 LEAVES.extend((Minimum, Limit))

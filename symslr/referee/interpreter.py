@@ -45,6 +45,7 @@ from symslr.referee.scan import NotFinite
 from symslr.referee.scope import Scope, part_of, symbols_of
 from symslr.referee.series import infinite_sum
 from symslr.referee.shared import once
+from symslr.referee.work import METER, NODE
 
 Handler = Callable[["Interpreter", Any, Scope], Array]
 
@@ -94,12 +95,14 @@ class Interpreter:
         if key not in memo:
             outside = quadrature.magnitude, quadrature.noise
             quadrature.magnitude = quadrature.noise = 0.0
-            memo[key] = self._read(node, scope), quadrature.magnitude, quadrature.noise
+            value = self._read(node, scope)
+            METER.add(NODE + getattr(value, "size", 1) * self.arithmetic.price)
+            memo[key] = value, quadrature.magnitude, quadrature.noise
             quadrature.magnitude, quadrature.noise = (
                 max(outside[0], quadrature.magnitude),
                 max(outside[1], quadrature.noise),
             )
-            return memo[key][0]
+            return value
         value, magnitude, noise = memo[key]
         quadrature.magnitude, quadrature.noise = max(quadrature.magnitude, magnitude), max(quadrature.noise, noise)
         return value

@@ -17,8 +17,8 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array, CannotReferee
 from symslr.referee.interpreter import COSTLY, LEAVES, SAMPLED, Interpreter, definition_of
-from symslr.referee.plans import TooCostly
 from symslr.referee.scope import Scope
+from symslr.referee.work import METER, TooCostly
 
 FLOATS_ONLY = (JointMinimum, AtMinimiser)
 """Nodes that have no value in balls."""
@@ -35,6 +35,9 @@ DRAWS = 2
 
 STARTS = 24
 MOST_STEPS = 60
+PER_PLACE = 6
+"""Operations for each coordinate of a place at which a body is read."""
+
 STEP = 0.02
 """Length of the differences; those of order 8 leave an error near STEP**8."""
 
@@ -100,6 +103,7 @@ def _lowest(self: Interpreter, node: JointMinimum, scope: Scope) -> tuple[np.nda
     explicit = _explicit(self, node, scope)
 
     def objective(places: np.ndarray) -> np.ndarray:
+        METER.add(PER_PLACE * places.size * self.arithmetic.price)
         if explicit is not None:
             return explicit(places)
         values = np.asarray(self.value(node.body, _bound_at(self, node, scope, places)), dtype=self.arithmetic.dtype)

@@ -6,7 +6,6 @@ grid in chi and s. An exponential depends on one of the two alone, so the integr
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import gamma, hypot
@@ -17,6 +16,7 @@ from sympy import Expr
 
 from symslr.model.symbols import x
 from symslr.referee.scope import Scope
+from symslr.referee.work import METER, Memory
 
 if TYPE_CHECKING:
     from symslr.referee.interpreter import Interpreter
@@ -38,7 +38,10 @@ SMALL, LARGE = 39.0, 42.0
 """-log of what is left out of the integral over u at its two ends."""
 
 MOST_NODES, MOST_EXPONENTS = 6000, 6000
-MOST_KEPT = 6
+PER_OPERATION = 40
+"""Products of a matrix product that take as long as one operation on an array."""
+
+MOST_INTEGRALS = 2**12
 LOOKED_AT = 97
 """Values of S at which a sum of exponentials is held against its power."""
 
@@ -173,7 +176,7 @@ class Table:
     density: np.ndarray
     exponents: list[Exponents]
     damping: list[tuple[bool, np.ndarray]]
-    known: dict[Factor, np.ndarray] = field(default_factory=dict)
+    known: Memory = field(default_factory=lambda: Memory(MOST_INTEGRALS))
 
     @classmethod
     def of(
@@ -209,17 +212,17 @@ class Table:
                 raise OutOfReach
             found = Exponents.of(total.offset, length * heights.min(), length * heights.max(), scale, shift)
             exponents.append(found)
+            METER.add(len(found.nodes) * heights.size)
             damping.append((total.line.of_score, np.exp(-found.nodes[:, None] * heights[None, :])))
         return cls(score, chi, s, density, exponents, damping)
 
     def integral(self, reader: Interpreter, scope: Scope, factor: Factor) -> np.ndarray:
         """The mean of chi^a w^b times functions times the exponentials, one axis for each total."""
-        if factor not in self.known:
-            self.known[factor] = self._integral(reader, scope, factor)
-        return self.known[factor]
+        return self.known.get(factor, lambda: self._integral(reader, scope, factor))
 
     def _integral(self, reader: Interpreter, scope: Scope, factor: Factor) -> np.ndarray:
         a, b, lines = factor
+        METER.add(self._operations // PER_OPERATION)
         along = self.chi**a
         across = None if self.s is None else np.ones(len(self.s))
         for line, power in lines:
@@ -242,6 +245,13 @@ class Table:
             return joint.T if kinds[0] else joint
         of_score = kinds[:1] == [True]
         return self._joined(mass.sum(axis=0 if of_score else 1), of_score)
+
+    @property
+    def _operations(self) -> int:
+        """Products that one integral takes."""
+        rows = [len(found.nodes) for found in self.exponents]
+        first, second = (*rows, 1, 1)[:2]
+        return first * self.density.size + first * second * max(self.density.shape)
 
     def _joined(self, mass: np.ndarray, of_score: bool) -> np.ndarray:
         """Totals that all depend on one variable, of which ``mass`` is the mass."""
@@ -275,27 +285,3 @@ def _step(reader: Interpreter, scope: Scope, totals: Iterable[Total], span: Rang
             if np.isfinite(steepest):
                 step = min(step, STEEPEST / max(steepest, 1e-9))
     return step
-
-
-_tables: OrderedDict[object, Table] = OrderedDict()
-"""The latest ones: lines of a chain and the lines of other chains ask for the same integrals."""
-
-
-def table(
-    reader: Interpreter,
-    scope: Scope,
-    score: Score,
-    totals: tuple[Total, ...],
-    span: Ranges,
-    length: int,
-    fineness: tuple[float, float, bool],
-) -> Table:
-    """``Table.of``, or the table made for the same numbers before."""
-    key = (score, totals, span, length, fineness)
-    if key in _tables:
-        _tables.move_to_end(key)
-        return _tables[key]
-    while len(_tables) >= MOST_KEPT:
-        _tables.popitem(last=False)
-    _tables[key] = Table.of(reader, scope, score, totals, span, length, fineness)
-    return _tables[key]

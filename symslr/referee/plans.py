@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from symslr.referee.axes import End, Fineness, Map, Stretch, pieces, stacked
 from symslr.referee.divergence import diverging_tail
 from symslr.referee.samples import Sampler
 from symslr.referee.scan import Diverges, Integrand, NotFinite, Scan
+from symslr.referee.work import METER, SECOND, TooCostly
 
 GROWTH = 1.4
 MOST_NODES = 2500
@@ -33,12 +33,8 @@ DRAFT = 1e-2
 ROUNDED = 2e-15
 """Rounding of a sum over a grid, relative to the mean of the absolute value: 1e-15 was the worst seen."""
 
-PATIENCE = 0.05
-"""Processor seconds after which the pace of a pass is taken for that of the rest."""
-
-
-class TooCostly(CannotReferee):
-    """The grid that this precision needs is larger than the time allows."""
+PATIENCE = SECOND // 20
+"""Work after which the pace of a pass is taken for that of the rest."""
 
 
 class NotPlanned(CannotReferee):
@@ -125,19 +121,17 @@ class Quadrature:
         scale: more nodes than planned.
         shifted: grids moved and widened, for the second pass that shows the error of the first.
         tolerance: relative to the integral of the absolute value, at which planning stops refining.
-        deadline: ``time.process_time()`` at which to give up: a busy machine changes no verdict.
         magnitude: largest absolute integral met outside of any other integral; rounding is relative to it.
         noise: error of the latest values that no second pass would show, absolute.
         shared: the part of the error that a value has in common with those at neighbouring parameters, absolute; 0 where none
             is known to be.
-        work: grid points used.
         absolute: integral of the absolute value, of the latest float sum.
         inside: how many integrals are being evaluated around the present one.
         forecast: how finely a later pass will lay its grids; ``foreseen`` counts the points that it will use.
         announced: points that an earlier pass foresaw for this one and those after it; 0 where nothing is known.
         routes: how expectations and integrals were summed, in words.
         done: grid points at which an integrand has been evaluated.
-        began: ``time.process_time()`` at the start of this pass.
+        began: the count of work at the start of this pass.
         stepped: whether a value was read whose error another pass shows; formulas have none but their rounding.
         sampler: what stands in for a grid over many tokens; None where grids alone are asked for.
         blind: whether an integral that stands in no other was 0 in floats wherever it was looked at.
@@ -150,11 +144,9 @@ class Quadrature:
     scale: float = 1.0
     shifted: bool = False
     tolerance: float = 1e-10
-    deadline: float = field(default_factory=lambda: time.process_time() + 60)
     magnitude: float = 0.0
     noise: float = 0.0
     shared: float = 0.0
-    work: float = 0.0
     absolute: Array = 0.0
     inside: int = 0
     sampler: Sampler | None = None
@@ -163,7 +155,7 @@ class Quadrature:
     announced: float = 0.0
     routes: set[str] = field(default_factory=set)
     done: float = 0.0
-    began: float = field(default_factory=time.process_time)
+    began: int = field(default_factory=lambda: METER.done)
     stepped: bool = False
     blind: bool = False
     _finer: float = 1.0
@@ -269,7 +261,6 @@ class Quadrature:
                     depth=problem.depth,
                     size=problem.size,
                     digits=self.digits,
-                    keep_pace=self._keep_pace,
                     under_densities=all(a.density is not None for a in problem.axes),
                 )
                 with self._entered():
@@ -309,9 +300,7 @@ class Quadrature:
         nodes = _on_axes([f.numbers for f in problem.fixed], depth) + [x for x, _ in grids]
         weights = _on_axes([f.weights for f in problem.fixed], depth) + [w for _, w in grids]
         per_slice = prod(len(w) for w in weights[:-1]) * problem.size
-        self.work += per_slice * len(weights[-1])
-        if self.work > self.arithmetic.work:
-            raise TooCostly(f"{self.work:.1g} grid points at {self.digits} digits are more than the time allows")
+        METER.add(per_slice * len(weights[-1]) * self.arithmetic.price)
         finer = self._finer
         if self.forecast is not None and not self.planning:
             self._finer = finer * _points(plan, self.forecast) / max(_points(plan, fineness), 1)
@@ -344,11 +333,10 @@ class Quadrature:
         return total
 
     def _keep_pace(self) -> None:
-        """Gives up where the time is over, or will be before the points that were foreseen are done."""
-        now = time.process_time()
-        pace = (now - self.began) / self.done if self.done and now - self.began > PATIENCE else 0.0
-        if now > self.deadline or self.began + pace * self.announced > self.deadline:
-            raise TooCostly(f"out of time at {self.digits} digits")
+        """Gives up where the points that were foreseen will take more work than is allowed."""
+        work = METER.done - self.began
+        if self.done and work > PATIENCE and self.began + work / self.done * self.announced > METER.limit:
+            raise TooCostly(f"{self.digits} digits take more work than is allowed")
 
     def _grid(self, axis: Axis, plan: list[Stretch], fineness: Fineness, axes: int) -> tuple[Array, Array]:
         heavy = any(s.map is Map.HEAVY for s in plan)

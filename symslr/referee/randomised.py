@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import hypot
@@ -13,9 +12,10 @@ from mpmath import mpf
 
 from symslr.expression.value import Kind, Value
 from symslr.referee.arithmetic import CannotReferee, Floats
-from symslr.referee.plans import DOUBT, Quadrature, TooCostly
+from symslr.referee.plans import DOUBT, Quadrature
 from symslr.referee.samples import FEWEST, Sampler, TokenLaw
 from symslr.referee.scan import NotFinite
+from symslr.referee.work import METER, TooCostly
 
 REPLICATIONS = 16
 """Independent scramblings."""
@@ -46,7 +46,7 @@ NOTHING_SAMPLED = "nothing in the expression is sampled"
 Read = Callable[[Quadrature, dict[Any, Any]], Any]
 
 
-def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
+def sampled_value(read: Read) -> tuple[Value, float]:
     """The mean over independent scramblings and its standard error, and the scale of ``measured``.
 
     An expression that is no mean itself, such as a ratio of two, is read in each; its bias is of the order of the squared
@@ -54,12 +54,10 @@ def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
 
     Args:
         read: (quadrature, places of minima) -> the number.
-        seconds: processor time.
 
     Raises:
-        CannotReferee: where nothing in the expression can be sampled, or not in that time.
+        CannotReferee: where nothing in the expression can be sampled, or not with the work that is allowed.
     """
-    began = time.process_time()
     floats = Floats(np.float64)
     plans: dict[Any, Any] = {}
     places: dict[Any, Any] = {}
@@ -71,11 +69,7 @@ def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
     def once(size: int, seed: int, planning: bool = False, shifted: bool = True) -> float:
         nonlocal used, scale, noise, fewest
         sampler = Sampler(size, seed, laws)
-        quadrature = Quadrature(
-            floats, DIGITS, plans, planning=planning, deadline=began + seconds, sampler=sampler, shifted=shifted
-        )
-        if time.process_time() - began > seconds:
-            raise TooCostly(f"samples: out of time after {seconds:.1f} s")
+        quadrature = Quadrature(floats, DIGITS, plans, planning=planning, sampler=sampler, shifted=shifted)
         with np.errstate(all="ignore"):
             value = float(read(quadrature, places if planning else dict(places)))
         if not np.isfinite(value):
@@ -91,7 +85,7 @@ def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
         raise CannotReferee(NOTHING_SAMPLED)
     size, rounds = FIRST_SIZE, list[_Round]()
     while size <= LAST_SIZE:
-        round_began = time.process_time()
+        began = METER.done
         fewest = float("inf")
         try:
             found = np.array([once(size, seed) for seed in range(1, REPLICATIONS + 1)])
@@ -102,17 +96,16 @@ def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
                 raise
             break
         rounds.append(_Round.of(found, size, fewest))
-        now = time.process_time()
         missing = rounds[-1].error / max(ENOUGH * abs(rounds[-1].mean), TINY)
         growth = LEAST_GROWTH if missing <= LEAST_GROWTH else MOST_GROWTH
-        if (missing <= 1 and len(rounds) > 1) or now - began + growth * (now - round_began) > seconds:
+        if (missing <= 1 and len(rounds) > 1) or growth * (METER.done - began) > METER.left:
             break
         size *= growth
     mean, error, points = _together(rounds)
     error = max(error + noise, ROUNDING * abs(mean))
     digits = max(0, int(np.log10(abs(mean) / (STUDENT * error)))) if mean != 0 else 0
     method = f"definition, {REPLICATIONS} scramblings of {points} Sobol points"
-    value = Value(mpf(mean), mpf(error), Kind.STATISTICAL, digits, method, time.process_time() - began)
+    value = Value(mpf(mean), mpf(error), Kind.STATISTICAL, digits, method)
     return value, scale
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,24 +22,25 @@ from symslr.referee import configurations, definitions, extrema, joint, signs
 from symslr.referee.arithmetic import Balls, CannotReferee, Floats, NoDensity, bits_for
 from symslr.referee.axes import Fineness
 from symslr.referee.interpreter import Interpreter, may_be_sampled
-from symslr.referee.plans import DOUBT, PLANNED_DIGITS, NotPlanned, Quadrature, TooCostly
+from symslr.referee.plans import DOUBT, PLANNED_DIGITS, NotPlanned, Quadrature
 from symslr.referee.randomised import NOTHING_SAMPLED, sampled_value
 from symslr.referee.rounding import Rounding
 from symslr.referee.scan import Diverges, NotFinite
 from symslr.referee.scope import Frame, Scope, symbols_of
+from symslr.referee.work import METER, SECOND, TooCostly
 
 FLOAT_DIGITS = 13
 FIRST_SCALE = 0.8
 """Nodes of the first pass in balls beside those of the last."""
 
-WIDER = 2
-"""How many times the points grow on grids that reach as far as the full precision asks."""
+PER_POINT = 16 * Balls.price
+"""Work for a point in balls as it is foreseen: of some eight nodes, and for two, as grids for the full precision are wider."""
 
 BALL_SHARE = 0.4
-"""Part of the time after which the full precision is given up for floats."""
+"""Part of the work after which the full precision is given up for floats."""
 
 QUICK = 0.2
-"""Share of the time that floats may have taken where balls are tried: they lay their grids anew, and are slower."""
+"""Share of the work that floats may have taken where balls are tried: they lay their grids anew, and are slower."""
 
 LEAST = mpf(2) ** -1022
 """What float64 may take for 0."""
@@ -50,16 +50,19 @@ SAME_TAIL = 1e-6
 FLOAT_SHARE = 0.6
 """The same for floats, where samples may still do."""
 
+WORK = 20 * SECOND
+"""What one value may take by default."""
+
 __all__ = ["CannotReferee", "configurations", "definitions", "extrema", "joint", "referee", "signs"]
 
 
 @one_at_a_time
-def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: float = 20.0) -> Value:
+def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, work: float = WORK) -> Value:
     """``expr`` at ``values`` by definition: expectations on explicit grids against their densities, sums written out.
 
     A first pass in floats finds where every integrand has its mass and how many nodes resolve it. Two passes with
     different grids at the full precision follow (one, where floats are all that is asked for); twice the difference is
-    the claimed error, and the grids of the last are finer, wider and shifted. Where ``digits`` would take too long, floats
+    the claimed error, and the grids of the last are finer, wider and shifted. Where ``digits`` would take too much work, floats
     have to do. Where no grid is affordable, as for five tokens and more, sequences are sampled: the value is statistical,
     its error one standard error, and ``digits`` of it says how many digits are certain.
 
@@ -67,35 +70,32 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
         expr: an expression of the algebra.
         values: symbol or name -> int, Fraction, Rational or decimal float; ``"P_L"`` -> ``LengthLaw``.
         digits: significant digits aimed at.
-        seconds: time after which a precision is given up.
+        work: count of ``symslr.referee.work`` after which a precision is given up; no clock decides.
 
     Raises:
         CannotReferee: where no definition-level route exists or none is affordable; the message names the reason.
     """
-    return measured(expr, values, digits, seconds)[0]
+    return measured(expr, values, digits, work)[0]
 
 
-def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: float = 20.0) -> tuple[Value, float]:
+def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, work: float = WORK) -> tuple[Value, float]:
     """``referee``'s value, and the largest mean of an absolute integrand on the way: the scale of a mean that vanishes."""
-    began = time.process_time()
-    until = began + seconds
-    reason: CannotReferee | None = None
+    with METER.within(work):
+        return _measured(expr, values, digits, work)
+
+
+def _measured(expr: Expr, values: Mapping[Any, Any], digits: int, work: float) -> tuple[Value, float]:
+    began, reason = METER.done, CannotReferee("no work is allowed")
     balls = digits > FLOAT_DIGITS and not expr.has(*joint.FLOATS_ONLY)
     for kind in (np.longdouble,) if expr.has(*joint.FLOATS_ONLY) else (np.float64, np.longdouble):
-        left = until - time.process_time()
-        if left <= 0:
-            break
         try:
-            deadline = time.process_time() + left * FLOAT_SHARE
-            with np.errstate(all="ignore"), _precision(64):
-                planned = _Planned.of(expr, values, Floats(kind), min(digits, FLOAT_DIGITS), deadline)
-            if balls and not planned.quadrature.stepped:
-                with suppress(TooCostly, NotPlanned, NotFinite):
-                    found = _by_formula(
-                        expr, values, planned, digits, min(time.process_time() + seconds * BALL_SHARE, until)
-                    )
-                    return _value(*found, time.process_time() - began), planned.quadrature.magnitude
-            floats = _Floats.read(expr, values, planned, digits, deadline)
+            with METER.within(METER.left * FLOAT_SHARE):
+                with np.errstate(all="ignore"), _precision(64):
+                    planned = _Planned.of(expr, values, Floats(kind), min(digits, FLOAT_DIGITS))
+                if balls and not planned.quadrature.stepped:
+                    with suppress(TooCostly, NotPlanned, NotFinite), METER.within(work * BALL_SHARE):
+                        return _value(*_by_formula(expr, values, planned, digits)), planned.quadrature.magnitude
+                floats = _Floats.read(expr, values, planned, digits)
         except Diverges as seen:
             if isinstance(reason, Diverges) and isclose(reason.tail, seen.tail, abs_tol=SAME_TAIL):
                 raise
@@ -103,11 +103,6 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
             continue
         except (NotFinite, NotPlanned) as elsewhere:
             reason = elsewhere
-            continue
-        except TooCostly as cost:
-            reason = cost
-            if kind is np.float64:
-                break
             continue
         except NoDensity:
             raise
@@ -117,25 +112,24 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
         found = floats.value, floats.error, floats.method
         if floats.blind:  # the zero of an integrand, or of floats: only balls tell
             try:
-                found = _sharpened(expr, values, floats, digits, until)
+                found = _sharpened(expr, values, floats, digits)
             except (TooCostly, NotPlanned, NotFinite) as refusal:
                 reason = NotFinite(str(refusal))
                 continue
-        quick = time.process_time() - began <= seconds * QUICK
-        if balls and not floats.blind and quick and floats.foreseen <= Balls.work / WIDER:
-            with suppress(TooCostly, NotPlanned, NotFinite):
-                deadline = min(time.process_time() + seconds * BALL_SHARE, until)
-                found = _sharpened(expr, values, floats, digits, deadline)
-        return _value(*found, time.process_time() - began), floats.magnitude
+        quick = METER.done - began <= work * QUICK
+        if balls and not floats.blind and quick and floats.foreseen * PER_POINT <= work * BALL_SHARE:
+            with suppress(TooCostly, NotPlanned, NotFinite), METER.within(work * BALL_SHARE):
+                found = _sharpened(expr, values, floats, digits)
+        return _value(*found), floats.magnitude
     if isinstance(reason, Diverges):
         reason = NotFinite("the tail of an integral is not told from rounding")
-    if reason is not None and not may_be_sampled(expr):
+    if not may_be_sampled(expr):
         raise reason
     try:
-        return sampled_value(partial(_evaluate, expr, values), until - time.process_time())
+        return sampled_value(partial(_evaluate, expr, values))
     except CannotReferee as refusal:
-        if reason is None or str(refusal) == NOTHING_SAMPLED:
-            raise reason or refusal from None
+        if str(refusal) == NOTHING_SAMPLED:
+            raise reason from None
         raise type(reason)(f"{reason}; samples: {refusal}") from None
 
 
@@ -159,12 +153,12 @@ class _Floats:
     blind: bool
 
     @classmethod
-    def read(cls, expr: Expr, values: Mapping[Any, Any], planned: _Planned, digits: int, deadline: float) -> _Floats:
+    def read(cls, expr: Expr, values: Mapping[Any, Any], planned: _Planned, digits: int) -> _Floats:
         """A pass on finer grids than those that were laid, moved and widened."""
         floats, aim = planned.floats, planned.quadrature.digits
         with np.errstate(all="ignore"), _precision(64):
             later = Fineness(floats, max(1.0, digits / PLANNED_DIGITS), 1.0, True)
-            again = Quadrature(floats, aim, planned.plans, scale=1.1, shifted=True, deadline=deadline, forecast=later)
+            again = Quadrature(floats, aim, planned.plans, scale=1.1, shifted=True, forecast=later)
             rounding = Rounding(again)
             result = _evaluate(expr, values, again, dict(planned.places), rounding)
             value, _ = _midpoint(result)
@@ -188,17 +182,15 @@ class _Planned:
     places: dict[Any, Any]
 
     @classmethod
-    def of(cls, expr: Expr, values: Mapping[Any, Any], floats: Floats, digits: int, deadline: float) -> _Planned:
+    def of(cls, expr: Expr, values: Mapping[Any, Any], floats: Floats, digits: int) -> _Planned:
         plans: dict[Any, Any] = {}
         places: dict[Any, Any] = {}
-        quadrature = Quadrature(floats, digits, plans, planning=True, deadline=deadline)
+        quadrature = Quadrature(floats, digits, plans, planning=True)
         value, _ = _midpoint(_evaluate(expr, values, quadrature, places))
         return cls(value, floats, quadrature, plans, places)
 
 
-def _by_formula(
-    expr: Expr, values: Mapping[Any, Any], planned: _Planned, digits: int, deadline: float
-) -> tuple[mpf, mpf, str]:
+def _by_formula(expr: Expr, values: Mapping[Any, Any], planned: _Planned, digits: int) -> tuple[mpf, mpf, str]:
     """Value, error and method of one pass in balls over what takes no steps: another one would do the same again.
 
     Raises:
@@ -206,36 +198,27 @@ def _by_formula(
     """
     arithmetic = Balls(bits_for(digits))
     with np.errstate(all="ignore"), _precision(arithmetic.bits), mp.workprec(arithmetic.bits):
-        only = Quadrature(arithmetic, digits, {}, deadline=deadline)
+        only = Quadrature(arithmetic, digits, {})
         value, radius = _midpoint(_evaluate(expr, values, only, dict(planned.places)))
     if only.stepped:
         raise NotPlanned("a formula takes steps that the float pass never met")
     return value, radius, f"definition {_told(planned.quadrature.routes | only.routes)}, balls"
 
 
-def _sharpened(
-    expr: Expr, values: Mapping[Any, Any], floats: _Floats, digits: int, deadline: float
-) -> tuple[mpf, mpf, str]:
+def _sharpened(expr: Expr, values: Mapping[Any, Any], floats: _Floats, digits: int) -> tuple[mpf, mpf, str]:
     """Value, error and method of two passes in balls, on grids that reach as far as the digits ask.
 
     Raises:
-        TooCostly: where that would take too long; it is seen early.
+        TooCostly: where that would take too much work; it is seen early.
     """
     with np.errstate(all="ignore"), _precision(64):
-        planned = _Planned.of(expr, values, Floats(floats.kind), digits, deadline)
+        planned = _Planned.of(expr, values, Floats(floats.kind), digits)
     arithmetic = Balls(bits_for(digits))
     results, routes, announced = [], set(planned.quadrature.routes), floats.foreseen * (1 + FIRST_SCALE)
     with np.errstate(all="ignore"), _precision(arithmetic.bits), mp.workprec(arithmetic.bits):
         for scale, shifted in ((FIRST_SCALE, False), (1.0, True)):
-            pass_ = Quadrature(
-                arithmetic,
-                digits,
-                planned.plans,
-                scale=scale,
-                shifted=shifted,
-                deadline=deadline,
-                announced=0.0 if shifted else announced,
-            )
+            ahead = 0.0 if shifted else announced
+            pass_ = Quadrature(arithmetic, digits, planned.plans, scale=scale, shifted=shifted, announced=ahead)
             results.append(_midpoint(_evaluate(expr, values, pass_, dict(planned.places))))
             routes |= pass_.routes
         (first, _), (value, radius) = results
@@ -301,9 +284,9 @@ def _midpoint(result: Any) -> tuple[mpf, mpf]:
     return mpf(head) + mpf(float(result - type(result)(head))), mpf(0)
 
 
-def _value(value: mpf, error: mpf, method: str, seconds: float) -> Value:
+def _value(value: mpf, error: mpf, method: str) -> Value:
     digits = 0 if error >= abs(value) else int(mp.log10(abs(value) / error)) if error > 0 else mp.dps
-    return Value(value, error, Kind.ESTIMATED, digits, method, seconds)
+    return Value(value, error, Kind.ESTIMATED, digits, method)
 
 
 @contextmanager

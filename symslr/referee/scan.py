@@ -63,7 +63,6 @@ class Scan:
         depth, size: array axes outside, and points on them.
         digits: what lies below 10**-(digits + 5) of the largest value is left out, row by row.
         under_densities: whether every axis has a density, beside which an overflow far out is nothing.
-        keep_pace: called before each block; it raises where the time is over.
     """
 
     cut: list[list[Piece]]
@@ -74,7 +73,6 @@ class Scan:
     depth: int
     size: int
     digits: int
-    keep_pace: Callable[[], None]
     under_densities: bool = False
 
     def stretches(self) -> list[list[Stretch]] | None:
@@ -125,7 +123,6 @@ class Scan:
         slabs: list[list[Any]] = [[] for _ in self.cut]
         rows: Any = 0.0
         for start in range(0, lengths[-1], block):
-            self.keep_pace()
             part = slice(start, start + block)
             values = np.abs(self.integrand([*self.given, *nodes[:-1], nodes[-1][part]]))
             beside = [*weights[:-1], weights[-1][part]]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from sympy import Expr, Integral
 
 from symslr.expression.expectation import Expectation
 from symslr.referee.arithmetic import Array, CannotReferee
-from symslr.referee.plans import Quadrature, TooCostly
+from symslr.referee.plans import Quadrature
 from symslr.referee.scan import NotFinite
 
 BLOCK = 8
@@ -42,7 +41,7 @@ def infinite_sum(node: Expr, term: Callable[[int], Array], first: int, quadratur
     smallest = 10.0 ** -(quadrature.digits + SPARE * (1 + shifted))
     total, largest = None, 0.0
     blocks: list[float] = []
-    for start in _starts(first, quadrature):
+    for start in range(first, first + MOST_BLOCKS * BLOCK, BLOCK):
         terms = [term(k) for k in range(start, start + BLOCK)]
         for value in terms:
             total = value if total is None else total + value
@@ -55,13 +54,6 @@ def infinite_sum(node: Expr, term: Callable[[int], Array], first: int, quadratur
                 raise CannotReferee(f"the terms of {node} grow again")
             return total
     raise CannotReferee(f"the terms of {node} do not fall by a steady factor; such a series has no number here")
-
-
-def _starts(first: int, quadrature: Quadrature) -> Iterator[int]:
-    for number in range(MOST_BLOCKS):
-        if time.process_time() > quadrature.deadline:
-            raise TooCostly(f"out of time after {BLOCK * number} terms of a series")
-        yield first + BLOCK * number
 
 
 def _has_fallen(blocks: list[float], smallest: float) -> bool:

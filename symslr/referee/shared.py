@@ -6,7 +6,6 @@ its own arithmetic and its own grids: two passes are as independent as before, a
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +18,7 @@ from sympy import Basic
 from symslr.referee.arithmetic import Array
 from symslr.referee.plans import Quadrature, joined
 from symslr.referee.scope import Scope, part_of
+from symslr.referee.work import Memory
 
 if TYPE_CHECKING:
     from symslr.referee.interpreter import Interpreter
@@ -40,14 +40,13 @@ class _Kept:
     places: dict[Any, Any]
 
 
-LARGEST, ADDED = ("magnitude", "noise", "shared"), ("work", "done", "foreseen")
+LARGEST, ADDED = ("magnitude", "noise", "shared"), ("done", "foreseen")
 """Fields of ``Quadrature`` of which a pass has the largest, and the sum."""
 
 EXACT = (int, Fraction, np.floating)
 """Numbers that are what they say; two equal ones are one."""
 
-_kept: OrderedDict[Hashable, _Kept] = OrderedDict()
-"""The latest ones."""
+_kept = Memory(MOST_KEPT)
 
 
 def once(self: Interpreter, node: Basic, scope: Scope, evaluated: Callable[[], Array]) -> Array:
@@ -55,16 +54,10 @@ def once(self: Interpreter, node: Basic, scope: Scope, evaluated: Callable[[], A
     key = _key(self, node, scope)
     if key is None:
         return evaluated()
-    if key in _kept:
-        _kept.move_to_end(key)
-        return _again(self, _kept[key])
-    found = _listened(self, evaluated)
-    sampler = self.quadrature.sampler
-    if sampler is None or not sampler.used:  # other scramblings draw other points
-        while len(_kept) >= MOST_KEPT:
-            _kept.popitem(last=False)
-        _kept[key] = found
-    return found.value
+    known, sampler = key in _kept, self.quadrature.sampler
+    # other scramblings draw other points
+    found = _kept.get(key, lambda: _listened(self, evaluated), lambda: sampler is None or not sampler.used)
+    return _again(self, found) if known else found.value
 
 
 def _listened(self: Interpreter, evaluated: Callable[[], Array]) -> _Kept:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,6 +19,7 @@ from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.one_token import Factor, Line, Score, Total
 from symslr.referee.polynomials import RANDOM, NotPolynomial, Polynomial, added, multiplied, read
 from symslr.referee.scope import Scope
+from symslr.referee.work import Memory
 
 if TYPE_CHECKING:
     from symslr.referee.interpreter import Interpreter
@@ -277,14 +278,11 @@ def numbers_of(self: Interpreter, expr: Expr, scope: Scope) -> tuple[tuple[str, 
 
 def _seen_before(spread: float) -> float:
     """A spread that an earlier score had up to rounding, so that keys at other overlaps with v* share a table."""
-    for known in _spreads:
-        if abs(known - spread) <= ULP * spread:
-            return known
-    _spreads.append(spread)
-    return spread
+    known = next((known for known in _spreads if abs(known - spread) <= ULP * spread), spread)
+    return _spreads.get(known, lambda: known)
 
 
-_spreads: deque[float] = deque(maxlen=32)
+_spreads = Memory(32)
 
 
 def _moment(power: int) -> int:

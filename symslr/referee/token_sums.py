@@ -23,6 +23,7 @@ from symslr.referee.axes import SCAN, pieces, stacked
 from symslr.referee.kinks import token_breaks, token_peaks
 from symslr.referee.scope import Frame, Scope
 from symslr.referee.sum_terms import TOKENS, TOTAL, Reading, Term, read
+from symslr.referee.work import METER
 
 if TYPE_CHECKING:
     from symslr.referee.interpreter import Interpreter
@@ -52,6 +53,9 @@ STENCIL = 14
 
 LAGRANGE = np.array([(-1.0) ** i / (factorial(i) * factorial(STENCIL - 1 - i)) for i in range(STENCIL)])
 """Barycentric weights of equal steps."""
+
+PER_ENTRY = 8
+"""Operations for each number of a stencil."""
 
 ROWS = 32
 """Of a matrix that are made at once."""
@@ -293,6 +297,7 @@ def _operator(logs: np.ndarray, sums: np.ndarray, h: np.ndarray, weights: np.nda
     A part of the rows at a time, so that what is in between stays in the processor's cache. Where h_q is nothing beside s, s + h_q
     is s; where s is nothing beside h_q, the row is that of s = 0.
     """
+    METER.add(PER_ENTRY * STENCIL * len(sums) * len(h))
     columns = len(logs)
     k = np.arange(STENCIL)
     weights = np.asarray(weights, dtype=np.float64)

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from symslr.model.text_numbers import read_length, read_number
-from symslr.model.text_scan import MOST_DIGITS
+from symslr.model.text_numbers import MOST_DIGITS, read_length, read_number
 
 Raw = str | int | float | bool
 """A scalar of a TOML file."""

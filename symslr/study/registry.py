@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from symslr.cache.results import source_version, texts_version
 from symslr.study.parameter import Parameter
 
 if TYPE_CHECKING:
@@ -44,6 +47,16 @@ class PointKind:
     def parameters(self) -> tuple[Parameter, ...]:
         """What a point of this kind may be asked."""
         return tuple(import_module(self.module).PARAMETERS)
+
+    @property
+    def version(self) -> str:
+        """Of the code that computes it: a hash of the source of symslr, and one of the package that the module is of."""
+        root = self.module.partition(".")[0]
+        spec = None if root == __name__.partition(".")[0] else find_spec(root)
+        if spec is None or spec.origin is None:
+            return source_version()
+        own = [file for folder in spec.submodule_search_locations or () for file in sorted(Path(folder).rglob("*.py"))]
+        return f"{source_version()} {texts_version(*(own or [Path(spec.origin)]))}"
 
     def check(self, asked: Mapping[str, str], files: Mapping[str, str]) -> None:
         """Refuse a point that no computation could answer.

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, field
 
-from symslr.cache.code import code_version
 from symslr.parallel.processes import ending_workers, uninterrupted
 from symslr.study.executors import Place
 from symslr.study.point import Point
@@ -135,14 +134,14 @@ def run_study(
         place: the executor; one that breaks under a point is opened again, and the point that breaks it when it runs
             alone is recorded as failed.
         retry_failed: compute points again that failed.
-        seconds: processor time for each point; one that uses it up has failed.
+        seconds: processor time for each point that a process computes on its first thread; one that uses it up has failed.
         report: called after every change.
 
     Raises:
         ValueError: for an unknown kind, or workers that run other code.
     """
     kinds = {name: kind_named(name) for name in dict.fromkeys(point.kind for point in points)}
-    versions = {name: code_version(kind.module) for name, kind in kinds.items()}
+    versions = {name: kind.version for name, kind in kinds.items()}
     asked = [(point, versions[point.kind]) for point in points]
     keys = store.add(asked)
     if retry_failed:

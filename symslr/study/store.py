@@ -15,11 +15,13 @@ from types import TracebackType
 from uuid import uuid4
 from weakref import finalize
 
-from symslr.cache.results import refuse_other_files
 from symslr.study.point import Point
 
 APPLICATION, LAYOUT = 0x53594D53, 1
 """Marks of our file in SQLite's header, so that another program's database is never touched."""
+
+MAGIC = b"SQLite format 3\0"
+"""What a database starts with."""
 
 LEASE = 30.0
 """Seconds for which a claim holds unless renewed; a claim of a process that died on this machine ends at once."""
@@ -35,6 +37,19 @@ CREATE INDEX contents ON points(content);
 CREATE TABLE claims(key TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL);
 CREATE TABLE costs(key TEXT PRIMARY KEY, seconds REAL NOT NULL);
 """
+
+
+def refuse_other_files(path: Path) -> None:
+    """SQLite takes a text of a few bytes for an empty database and writes over it; this refuses it instead.
+
+    Raises:
+        sqlite3.DatabaseError: where there is a file that is neither empty nor a database.
+    """
+    if path.is_file():
+        with path.open("rb") as file:
+            start = file.read(len(MAGIC))
+        if start and start != MAGIC:
+            raise sqlite3.DatabaseError("file is not a database")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from symslr.budget import OutOfTime, processor_time
-from symslr.cache.code import code_version
 from symslr.study.point import Point
 from symslr.study.registry import PointKind
 
@@ -32,10 +31,9 @@ class Outcome:
 
 
 def compute_point(kind: PointKind, point: Point, seconds: float = SECONDS) -> Outcome:
-    """Compute one point within so much processor time; an exception becomes a one-line reason."""
-    from symslr.evaluation.in_time import in_time
+    """Compute one point within so much processor time (in a process of its own); an exception becomes a one-line reason."""
+    from symslr.evaluation.fewer import or_fewer
 
-    version = code_version(kind.module)
     clock = time.perf_counter()
     answers, reason = None, None
     asked = dict(point.parameters)
@@ -46,8 +44,8 @@ def compute_point(kind: PointKind, point: Point, seconds: float = SECONDS) -> Ou
 
     try:
         with processor_time(seconds):
-            # as a command: where its parameter digits is left unset, to fewer of them if the time is short
-            values = in_time(seconds, None, compute) if asked.get("digits") == "" else compute(None)
+            # as a command: where its parameter digits is left unset, to fewer of them if the usual ones are refused
+            values = or_fewer(None, compute) if asked.get("digits") == "" else compute(None)
             answers = answers_as_json(values)
     except OutOfTime:
         reason = (
@@ -55,7 +53,7 @@ def compute_point(kind: PointKind, point: Point, seconds: float = SECONDS) -> Ou
         )
     except Exception as problem:  # whatever a point's computation raises is that point's failure, not the study's
         reason = f"{type(problem).__name__}: {' '.join(str(problem).split())}"[:1000]
-    return Outcome(answers, reason, time.perf_counter() - clock, version)
+    return Outcome(answers, reason, time.perf_counter() - clock, kind.version)
 
 
 GUARD = 2

@@ -191,8 +191,7 @@ def _measured(item: Statement, kind: str, name: str, beginning: str, ran: Mappin
     if not rows:
         raise ValueError(f"{item.source}: validation {name} compares nothing that begins with {beginning!r}")
     agree = sum(row.agrees for row in rows)
-    kept = ", kept numbers of an earlier version of the code" if found.stale else ""
-    return Evidence(kind, name, agree == len(rows), f"{agree} of {len(rows)} comparisons agree{which}{kept}")
+    return Evidence(kind, name, agree == len(rows), f"{agree} of {len(rows)} comparisons agree{which}")
 
 
 def counted(items: Sequence[Judged]) -> Iterator[tuple[Standing, int]]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from symslr.cache.beside import Lacking, Shown, recorded
-from symslr.cache.code import file_version
-from symslr.cache.parts import keeping
-from symslr.cache.records import Recorded, record_file
-from symslr.cache.results import Cache, key_of
+from symslr.cache.parts import Lacking, Shown, keeping
+from symslr.cache.results import Cache, key_of, texts_version
 from symslr.check.collect import CollectError, load_module
 from symslr.extras import MissingExtra, remedy
+from symslr.library.records import Record, read_record, record_file
+from symslr.parallel.processes import each_done
 from symslr.validation.validation import NamedComparison
 
 Progress = Callable[[int, int, str], None]
@@ -35,7 +35,7 @@ class Validation:
     comparisons: tuple[NamedComparison, ...]
     skipped: str = ""
     title: str = ""
-    recorded: Recorded | None = None
+    recorded: Record | None = None
 
     @property
     def heading(self) -> str:
@@ -51,18 +51,12 @@ class Validation:
         """One line, such as "12 of 12 agree" or "skipped, needs torch: ..."."""
         if self.skipped:
             return f"skipped, {self.skipped}"
-        said = f"{sum(item.agrees for item in self.comparisons)} of {len(self.comparisons)} agree"
-        return f"{said} (some numbers were kept from an earlier version of the code)" if self.stale else said
-
-    @property
-    def stale(self) -> bool:
-        """Whether parts of them are kept and the code that made these has changed since."""
-        return self.recorded is not None and self.recorded.stale
+        return f"{sum(item.agrees for item in self.comparisons)} of {len(self.comparisons)} agree"
 
     def as_json(self) -> dict[str, object]:
         """The comparisons with their verdicts."""
         rows = [{**asdict(item), "agrees": item.agrees} for item in self.comparisons]
-        kept = None if self.recorded is None else {"seconds": self.recorded.record.seconds, "stale": self.stale}
+        kept = None if self.recorded is None else {"seconds": round(self.recorded.seconds, 1)}
         return {"name": self.name, "title": self.title, "skipped": self.skipped, "comparisons": rows, "kept": kept}
 
 
@@ -80,8 +74,8 @@ def validate(
         progress: called before each file, for the parts of a file that works in parts, and once at the end.
         kept: where comparisons are found that the same file made before by the same code, and where new ones are
             written as soon as a file is done, parts as soon as they are. A skipped file is tried again.
-        from_records: whether the slow parts that are kept beside a file are taken from there, also where its code has
-            changed since. Parts that the code does not ask for any more make the file count as skipped.
+        from_records: whether the slow parts that are kept beside a file are taken from there. A file that asks for other
+            parts than are kept counts as skipped.
 
     Raises:
         CollectError: when a file fails to load, has no ``validate`` or compares nothing.
@@ -89,13 +83,19 @@ def validate(
     """
     results = []
     store = kept or Cache()
+    if from_records:  # what is left of each file is quick, and several run at once
+        found = {}
+        for file, made in each_done(partial(_kept, kept=store, from_records=True), {file: file for file in files}):
+            found[file] = made
+            progress(len(found), len(files), file.stem)
+        return [found[file] for file in files]
     for done, file in enumerate(files):
         progress(done, len(files), file.stem)
 
         def part(ready: int, parts: int, done: int = done, stem: str = file.stem) -> None:
             progress(done, len(files), f"{stem} {ready}/{parts}")
 
-        results.append(_kept(file, store, part, from_records))
+        results.append(_kept(file, store, part))
     progress(len(files), len(files), "done")
     return results
 
@@ -104,16 +104,20 @@ def _title(module: ModuleType) -> str:
     return (module.__doc__ or "").strip().partition("\n")[0]
 
 
-def _kept(file: Path, kept: Cache, part: Callable[[int, int], None], from_records: bool) -> Validation:
-    path = record_file(file, file.stem)
-    found = recorded(path, comparing(load_module(file), file)) if from_records and path.is_file() else None
-    key = key_of("validate", file.name, file_version(file), found.record.digest if found else "")
+def _kept(
+    file: Path,
+    kept: Cache,
+    part: Callable[[int, int], None] = lambda ready, parts: None,
+    from_records: bool = False,
+) -> Validation:
+    found = read_record(record_file(file, file.stem)) if from_records else None
+    key = key_of("validate", texts_version(file), repr(found))
     made = kept.get(key)
     if not isinstance(made, Validation):
-        with keeping(kept, file.stem, part, Shown(found.record) if found else None):
+        with keeping(kept, part, Shown(found) if found else None):
             made = _run(file)
         if not made.skipped:
-            kept.put(key, f"validate {made.name}", made)
+            kept.put(key, made)
     return replace(made, recorded=found)
 
 

@@ -84,7 +84,7 @@ def same_mean(rule: Rule, before: Expr, lengths: tuple[int, ...] = (2, 3), **val
     assert after != before
     for length in lengths:
         at = {"L": length, "nu": Rational(13, 10), "Delta": Rational(2, 5), **values}
-        one, two = (referee(side, at, digits=13, seconds=20) for side in (before, after))
+        one, two = (referee(side, at, digits=13) for side in (before, after))
         assert abs(one.value - two.value) <= 20 * (one.error + two.error) + abs(one.value) * 1e-12
         assert one.digits >= 8
     return after

@@ -73,7 +73,7 @@ def test_tokens_one_by_one_under_any_index_and_with_the_signal_by_name(shift: Ex
     before = ConfigurationExpectation(Sum((r[index] + Rational(1, 2)) * chi[index] / (1 + index), (index, 1, L)), law)
     after = IndependentTokens().rewrite(before)
     assert not after.has(ConfigurationExpectation, theta, r)
-    one, two = (referee(side, {"L": 2, "nu": Rational(13, 10)}, digits=10, seconds=20) for side in (before, after))
+    one, two = (referee(side, {"L": 2, "nu": Rational(13, 10)}, digits=10) for side in (before, after))
     assert one.digits >= 8
     assert abs(one.value - two.value) <= 20 * (one.error + two.error) + abs(one.value) * 1e-9
 

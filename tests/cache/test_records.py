@@ -1,4 +1,4 @@
-"""Kept parts come back bit by bit, and are stale as soon as the code, the sizes or the jobs behind them change."""
+"""Kept parts come back bit by bit, and are shown where the code asks for what was kept."""
 
 from __future__ import annotations
 
@@ -10,43 +10,35 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from sympy import Rational
 
-from symslr.cache.beside import Computing, Lacking, Shown, recorded
-from symslr.cache.code import code_version
-from symslr.cache.parts import computed_once, keeping
-from symslr.cache.records import Part, Record, duration, plain, read_record, record_file
+from symslr.cache.parts import Lacking, Shown, computed_once, keeping, measured, recomputed
 from symslr.cache.results import Cache
 from symslr.check.collect import load_module
+from symslr.expression.value import Kind, Value
+from symslr.library.records import Part, Point, Record, plain, read_record, record_file, said, versions
+from symslr.model.catalogue import softmax
 
 FILE = """
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from symslr.cache.parts import computed_once
-from symslr.model.scalar_law import laplace
-SIZE = 3
 PLACES = (1, 2, 4)
 LOG = Path(__file__).with_name("log")
 def slow(scale, place):
-    '''Take long.'''
     with LOG.open("a") as log:
         log.write(f"{place} ")
-    return {"at": place, "value": [scale * place, SIZE]}
-def theory(job):
-    return quick(job) + len(str(laplace()))
-def quick(place):
-    return 10 * place
+    return {"at": place, "value": [scale * place, 3]}
 @dataclass(frozen=True)
 class Job:
     place: int
-    def doubled(self):
-        return 2 * self.place
 def fit(job):
-    return job.doubled()
+    return 2 * job.place
 def data(scale=2):
     fits = computed_once(partial(slow, scale), PLACES)
     more = computed_once(fit, [Job(place) for place in PLACES])
-    return [row["value"][0] + quick(row["at"]) for row in fits] + more
+    return [row["value"][0] + 10 * row["at"] for row in fits] + more
 """
 
 
@@ -54,30 +46,26 @@ def data(scale=2):
 def write(tmp_path: Path) -> Callable[..., ModuleType]:
     """A function that writes a file of numbers anew and loads it."""
 
-    def written(old: str = "", new: str = "", name: str = "mine.py") -> ModuleType:
-        file = tmp_path / name
-        file.parent.mkdir(exist_ok=True)
+    def written(old: str = "", new: str = "") -> ModuleType:
+        file = tmp_path / "mine.py"
         assert old in FILE
         file.write_text(FILE.replace(old, new) if old else FILE)
-        code_version.cache_clear()
         return load_module(file)
 
     return written
 
 
-def compute(module: ModuleType, path: Path, earlier: Record | None = None) -> Record:
-    with Cache() as store:
-        record = Computing("f", earlier, store, lambda done, total: None).record(module.data, "seed 1")
-    record.write(path)
-    return record
+def compute(run: Callable[[], object], kept: Path | None = None) -> Record:
+    with Cache(kept) as store:
+        return recomputed("f", "seed 1", run, store, lambda done, total: None)
 
 
 def logged(tmp_path: Path) -> list[str]:
     """The places that were computed since the last time, in whichever order the processes did."""
     log = tmp_path / "log"
-    said = sorted(log.read_text().split()) if log.is_file() else []
+    told = sorted(log.read_text().split()) if log.is_file() else []
     log.unlink(missing_ok=True)
-    return said
+    return told
 
 
 def test_results_come_back_bit_by_bit(tmp_path: Path) -> None:
@@ -86,26 +74,26 @@ def test_results_come_back_bit_by_bit(tmp_path: Path) -> None:
         {"x": [0.1, math.inf, -math.inf, 1e-300], "name": "é", "flag": True, "none": None},
         [np.float64(1 / 3), np.int64(3), np.True_, np.array([[1.5, 2.0]])],
         (1, (2, "inf")),
+        measured(np.array([1.0, 2.0]), [0.5, math.inf]),
     )
-    made = Part("mark", ("a", "b", "c"), tuple(map(plain, results)), 90.04, {"numpy": "2"})
-    Record("f", "1 to 3", {"part": made}).write(path)
+    points = tuple(Point(["a", place, 0.5], plain(one), 30.02) for place, one in enumerate(results))
+    Record("f", "1 to 3", versions(), {"part": Part([3], points, True)}).write(path)
     found = read_record(path)
-    assert found is not None
-    assert found.parts["part"].results == made.results
-    assert made.results[1] == [1 / 3, 3, True, [[1.5, 2.0]]]
-    assert [type(cell) for cell in made.results[1][:3]] == [float, int, bool]
-    assert made.results[2] == [1, [2, "inf"]]
-    assert (found.seeds, found.command, found.seconds) == ("1 to 3", "symslr compute f", 90.0)
+    assert found == Record("f", "1 to 3", versions(), {"part": Part([3], points, True)})
+    assert found.parts["part"].points[1].found == [1 / 3, 3, True, [[1.5, 2.0]]]
+    assert [type(cell) for cell in found.parts["part"].points[1].found[:3]] == [float, int, bool]
+    assert found.parts["part"].points[2].found == [1, [2, "inf"]]
+    assert (found.command, found.seconds) == ("symslr compute f", 120.08)
     assert math.isnan(plain(math.nan))
-    assert duration(90.04) == "2 min"
     assert read_record(path.with_name("other.json")) is None
 
 
-PART = {"fingerprint": "m", "jobs": ["a"], "results": [], "seconds": 1, "versions": {}}
+def test_a_value_keeps_its_error_and_its_kind() -> None:
+    assert measured(Value(0.5, 1e-9, Kind.ESTIMATED, 9, "")) == {"value": 0.5, "error": 1e-9, "kind": "estimated"}
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", '{"name": 1}', "[1]", json.dumps({"name": "", "seeds": "", "parts": {"p": PART}})]
+    "text", ["", "{}", '{"name": 1}', "[1]", json.dumps({"name": "", "seeds": "", "versions": {}, "parts": {"p": {}}})]
 )
 def test_what_is_no_record_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "broken.json"
@@ -115,72 +103,46 @@ def test_what_is_no_record_is_refused_in_one_line(tmp_path: Path, text: str) -> 
     assert "\n" not in str(problem.value)
 
 
+def test_a_job_is_told_by_names_and_plain_values(write: Callable[..., ModuleType]) -> None:
+    assert said(("spiked", softmax, None, 0.5, math.inf)) == ["spiked", "softmax", None, 0.5, math.inf]
+    assert said({1: Rational(1, 3)}) == {"1": "1/3"}
+    assert said([write().Job(3), len]) == [{"place": 3}, "len"]
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "aged"),
+    ("old", "new", "lacks"),
     [
-        ("", "", ()),
-        ("SIZE = 3", "SIZE = 4", ("slow",)),
-        ("scale * place", "scale + place", ("slow",)),
-        ("def data(scale=2)", "def data(scale=3)", ("slow",)),
-        ("PLACES = (1, 2, 4)", "PLACES = (1, 2, 5)", ("slow", "fit")),
-        # the class of a job is code too
-        ("return 2 * self.place", "return 3 * self.place", ("fit",)),
-        # what is computed anew, words, and the place of the file age nothing
-        ("return 10 * place", "return 11 * place", ()),
-        ("'''Take long.'''", "'''Take a while.'''  # really", ()),
-        # a part that was not asked for before is missing
-        ("    more = ", "    computed_once(theory, PLACES)\n    more = ", ("fit", "theory")),
+        ("scale * place", "scale + place", ""),
+        ("PLACES = (1, 2, 4)", "PLACES = (1, 2, 5)", "'slow'"),
+        ("PLACES = (1, 2, 4)", "PLACES = (1, 2)", "'slow'"),
+        ("def data(scale=2)", "def data(scale=3)", "'slow'"),
+        ("    place: int", "    place: int\n    size: int = 1", "'fit'"),
+        ("def fit(job)", "def other(job):\n    return 1\ndef fit(job)", ""),
     ],
 )
-def test_a_part_is_stale_where_its_own_code_or_jobs_changed(
-    write: Callable[..., ModuleType], tmp_path: Path, old: str, new: str, aged: tuple[str, ...]
+def test_kept_parts_are_shown_where_the_same_is_asked(
+    write: Callable[..., ModuleType], tmp_path: Path, old: str, new: str, lacks: str
 ) -> None:
-    path = tmp_path / "data" / "f.json"
-    compute(write(), path)
-    logged(tmp_path)
-    found = recorded(path, write(old, new).data)
-    assert found is not None
-    assert found.aged == aged
-    assert found.stale is bool(aged)
-    elsewhere = recorded(path, write(old, new, "elsewhere/mine.py").data)
-    assert elsewhere is not None
-    assert elsewhere.aged == aged
+    record = compute(write().data)
+    assert logged(tmp_path) == ["1", "2", "4"]
+    module = write(old, new)
+    with Cache() as store, keeping(store, beside=Shown(record)):
+        if lacks:
+            with pytest.raises(
+                Lacking, match=f"f: its kept numbers lack {lacks} as its code asks .* `symslr compute f`"
+            ):
+                module.data()
+        else:
+            assert module.data() == [12, 24, 48, 2, 4, 8]
     assert logged(tmp_path) == []
 
 
-def test_shown_parts_are_used_and_the_rest_is_computed_anew(write: Callable[..., ModuleType], tmp_path: Path) -> None:
-    record = compute(write(), tmp_path / "f.json")
-    logged(tmp_path)
-
-    def shown(module: ModuleType) -> object:
-        with Cache() as store, keeping(store, "f", beside=Shown(record)):
-            return module.data()
-
-    assert shown(write()) == [12, 24, 48, 2, 4, 8]
-    assert shown(write("scale * place", "9")) == [12, 24, 48, 2, 4, 8]
-    assert shown(write("return 10 * place", "return 20 * place")) == [22, 44, 88, 2, 4, 8]
-    assert logged(tmp_path) == []
-    with pytest.raises(Lacking, match=r"lack part 'slow' for its 2 jobs; `symslr compute f` computes them anew"):
-        shown(write("PLACES = (1, 2, 4)", "PLACES = (1, 2)"))
-
-
-def test_what_is_still_true_is_taken_over_job_by_job(write: Callable[..., ModuleType], tmp_path: Path) -> None:
-    path = tmp_path / "f.json"
-    first = compute(write(), path)
-    assert logged(tmp_path) == ["1", "2", "4"]
-    again = compute(write("PLACES = (1, 2, 4)", "PLACES = (4, 8, 2)"), path, first)
-    assert logged(tmp_path) == ["8"]
-    assert [row["at"] for row in again.parts["slow"].results] == [4, 8, 2]  # type: ignore[index]
-    compute(write("SIZE = 3", "SIZE = 4"), path, first)
-    assert logged(tmp_path) == ["1", "2", "4"]
-
-
-def test_two_parts_of_one_name_and_none_are_refused(write: Callable[..., ModuleType], tmp_path: Path) -> None:
+def test_two_parts_of_one_name_and_none_are_refused(write: Callable[..., ModuleType]) -> None:
     twice = write("    more = ", "    computed_once(partial(slow, 1), PLACES)\n    more = ")
     with pytest.raises(ValueError, match="two parts called slow"):
-        compute(twice, tmp_path / "f.json")
-    with Cache() as store, pytest.raises(ValueError, match="nothing of it is kept"):
-        Computing("f", None, store, lambda done, total: None).record(lambda: 1, "")
+        compute(twice.data)
+    with pytest.raises(ValueError, match="nothing of it is kept"):
+        compute(lambda: 1)
 
 
 def test_without_a_record_parts_look_the_same(write: Callable[..., ModuleType]) -> None:
@@ -204,14 +166,13 @@ def data():
 """
 
 
-def test_an_interrupted_run_has_the_time_of_all_its_jobs(tmp_path: Path) -> None:
-    file, path = tmp_path / "mine.py", tmp_path / "store.sqlite"
+def test_an_interrupted_run_goes_on_and_has_the_time_of_all_its_jobs(tmp_path: Path) -> None:
+    file, store = tmp_path / "mine.py", tmp_path / "store"
     file.write_text(WORKING)
     module = load_module(file)
-    with Cache(path) as store, pytest.raises(InterruptedError):
-        Computing("f", None, store, lambda done, total: None).record(module.data, "")
+    with pytest.raises(InterruptedError):
+        compute(module.data, store)
     (tmp_path / "ready").touch()
-    with Cache(path) as store:
-        record = Computing("f", None, store, lambda done, total: None).record(module.data, "")
-    assert record.parts["working"].results == (0, 1, 2, 3)
+    record = compute(module.data, store)
+    assert [point.found for point in record.parts["working"].points] == [0, 1, 2, 3]
     assert record.seconds > 0.75

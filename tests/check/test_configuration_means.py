@@ -9,7 +9,7 @@ from sympy import Function, Rational, Symbol, sqrt
 from symslr.algebra.derivation import Derivation
 from symslr.check import Verdict
 from symslr.check.configuration_means import simulate_configurations
-from symslr.check.routes import SECONDS_PER_VALUE, Routes
+from symslr.check.numbers import Numbers
 from symslr.check.start import simulated_start
 from symslr.expression.configuration import ConfigurationExpectation, ShiftedDensity, exactly, one_of
 from symslr.model.configuration import ALIKE, ONE, ConfigurationLaw, ConfigurationPrior, Signal, r, theta
@@ -26,7 +26,7 @@ rho = Symbol("rho", positive=True)
 
 def start_of(task: LocationTask) -> Verdict:
     item = Derivation(location_bayes_risk(task), name="law", ranges={L: [2, 3]})
-    found = simulated_start(item, Routes(SECONDS_PER_VALUE, float("inf")))
+    found = simulated_start(item, Numbers())
     assert found is not None
     assert all(abs(c.z) < 5 for c in found.comparisons if c.z is not None and found.verdict is Verdict.TRUE)
     return found.verdict

@@ -26,9 +26,9 @@ from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import Delta, L, a, c, chi, epsilon, l, nu, x
 from symslr.model.task import Task
-from symslr.referee.plans import TooCostly
 from symslr.referee.referee import CannotReferee, referee
 from symslr.referee.scan import NotFinite
+from symslr.referee.work import TooCostly
 from symslr.theory import bayes_risk, minimal_risk, population_risk
 
 REFEREE = sys.modules["symslr.referee.referee"]
@@ -54,7 +54,7 @@ def forget() -> None:
 @pytest.fixture(autouse=True)
 def unremembered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No plan from before, none left behind, and time enough on a loaded machine."""
-    monkeypatch.setattr(guard, "SECONDS", 20.0)
+    monkeypatch.setattr(guard, "SHARE", 20.0)
     forget()
     yield
     forget()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,7 @@ from sympy import Integer, Rational, exp, oo, tanh
 from symslr.budget import processor_time
 from symslr.evaluation import CannotEvaluate, evaluate, least_risk
 from symslr.evaluation.errors import OutOfDigits, TooDear, beside
-from symslr.evaluation.in_time import in_time
+from symslr.evaluation.fewer import or_fewer
 from symslr.evaluation.laplace import table
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.location import bayes_value
@@ -211,28 +210,24 @@ def test_noise_that_is_no_binary_number_is_rounded() -> None:
 
 
 def test_fewer_digits_are_tried_in_turn() -> None:
-    """To the usual digits there is no time, to six a refusal: one digit is an answer, or the reason is given."""
+    """The usual digits are too dear, and six: one digit is an answer. Digits that were asked for have no other answer."""
     one = Value(mpmath.mpf("0.5"), mpmath.mpf("0.1"), Kind.ESTIMATED, 1, "by hand")
 
     def compute(digits: int | None) -> Value:
-        if digits is None:
-            while True:
-                pass
-        if digits > 1:
+        if digits != 1:
             raise TooDear("too steep")
         return one
 
-    assert in_time(0.2, None, compute) is one
-    with pytest.raises(CannotEvaluate, match="with fewer it is"):
-        in_time(0.2, 12, lambda digits: one if digits == 1 else compute(None))
+    assert or_fewer(None, compute) is one
+    with pytest.raises(TooDear, match="too steep"):
+        or_fewer(12, compute)
 
     def refused(digits: int | None) -> Value:
         raise CannotEvaluate(f"no mean, to {digits} digits")
 
-    with pytest.raises(CannotEvaluate, match="no mean, to None digits"), processor_time(20):
-        in_time(1.0, None, refused)
-    with pytest.raises(CannotEvaluate, match="no mean, to 7 digits"):
-        in_time(1.0, 7, refused)
+    for digits in (None, 7):
+        with pytest.raises(CannotEvaluate, match=f"no mean, to {digits} digits"):
+            or_fewer(digits, refused)
 
 
 def test_fewer_digits_are_tried_where_they_may_do() -> None:
@@ -246,7 +241,7 @@ def test_fewer_digits_are_tried_where_they_may_do() -> None:
             raise reason()
 
         with pytest.raises(CannotEvaluate, match="negative"):
-            in_time(1.0, None, compute)
+            or_fewer(None, compute)
         return asked
 
     def led_to_by(reason: Exception) -> Exception:
@@ -263,37 +258,6 @@ def test_fewer_digits_are_tried_where_they_may_do() -> None:
     assert tried(lambda: OutOfDigits("negative")) == [None, 6, 1]
     assert tried(lambda: led_to_by(TooDear("many nodes"))) == [None, 6, 1]
     assert tried(lambda: beside(plain(), led_to_by(TooDear("many nodes")))) == [None, 6, 1]
-
-
-def test_a_refusal_after_a_lack_of_time_is_the_reason() -> None:
-    """Fewer digits are met by what no digits help."""
-    asked: list[int | None] = []
-
-    def compute(digits: int | None) -> Value:
-        asked.append(digits)
-        while digits is None:
-            pass
-        raise CannotEvaluate("a pole")
-
-    with pytest.raises(CannotEvaluate, match="a pole"):
-        in_time(0.2, None, compute)
-    assert asked == [None, 6]
-
-
-def test_digits_that_were_asked_for_have_most_of_the_time() -> None:
-    """Half of the time does for them; where none were asked for, fewer are tried by then."""
-    one = Value(mpmath.mpf("0.5"), mpmath.mpf("0.1"), Kind.ESTIMATED, 1, "by hand")
-
-    def slow(digits: int | None) -> Value:
-        began = time.process_time()
-        while digits in (None, 12) and time.process_time() - began < 0.5:
-            pass
-        return one
-
-    assert in_time(1.0, 12, slow) is one
-    tried: list[int | None] = []
-    assert in_time(1.0, None, lambda digits: (tried.append(digits), slow(digits))[1]) is one
-    assert tried == [None, 6]
 
 
 def test_a_selection_leaves_the_norm_alone() -> None:
@@ -360,10 +324,10 @@ def test_a_weight_that_underflows_keeps_its_sign() -> None:
         assert abs(float(found) - expected) <= float(found.error) + 1e-9
 
 
-def test_a_proof_that_nobody_asked_for_leaves_time_for_the_number() -> None:
-    """At scale 300 the proof takes a minute: while all the time went into it, there were 7 digits."""
+def test_a_proof_that_nobody_asked_for_is_left_out_where_it_takes_long() -> None:
+    """At scale 300 it takes a minute."""
     task, values = SpikedSLR(noise=0), {"L": 3, "nu": 1}
-    value, _ = in_time(30.0, None, lambda n: risk_as_asked(task, softmax, Integer(300), values, n))
+    value, _ = risk_as_asked(task, softmax, Integer(300), values, None)
     assert value.digits >= 10
     proved = evaluate(population_risk(task, softmax, Integer(50)), values, digits=18)
     number = evaluate(population_risk(task, softmax, Integer(50)), values)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from symslr.export.bibliography import REFERENCES, Reference, UnknownReference, cited, key_of, read_references
+from symslr.export import bibliography
+from symslr.export.bibliography import REFERENCES, UnknownReference, cited, key_of, read_references
 
 
 @pytest.mark.parametrize(
@@ -18,9 +19,13 @@ from symslr.export.bibliography import REFERENCES, Reference, UnknownReference, 
         ("Deng, Yichuan and Song, Zhao and Zhou, Tianyi", "Deng et al. 1981"),
     ],
 )
-def test_running_text_names_the_authors_and_the_year(authors: str, short: str) -> None:
-    assert Reference("stein1981", "misc", authors, "Title", 1981).short == short
-    assert Reference("stein1981b", "misc", authors, "Title", 1981).short == f"{short}b"
+def test_running_text_names_the_authors_and_the_year(tmp_path: Path, authors: str, short: str) -> None:
+    path = tmp_path / "references.bib"
+    fields = f"author = {{{authors}}}, title = {{Title}}, year = {{1981}}"
+    path.write_text(f"@misc{{gauss1981, {fields}}}\n@misc{{gauss1981b, {fields}}}\n")
+    found = read_references(path)
+    assert found["gauss1981"].short == short
+    assert found["gauss1981b"].short == f"{short}b"
 
 
 @pytest.mark.parametrize(
@@ -47,7 +52,7 @@ def test_cited_once_in_order_of_use() -> None:
 
 
 def test_unknown_key_is_refused_with_the_way_out() -> None:
-    with pytest.raises(UnknownReference, match=r"nobody1999.*expected one of .*stein1981.*references\.toml"):
+    with pytest.raises(UnknownReference, match=r"nobody1999.*expected one of .*stein1981.*references\.bib"):
         cited(["nobody1999, Thm. 1"])
 
 
@@ -60,23 +65,24 @@ def test_names_place_and_link() -> None:
     assert REFERENCES["deng2023"].link == "https://arxiv.org/abs/2310.11685"
 
 
-@pytest.mark.parametrize("key", REFERENCES)
-def test_bibtex_is_balanced_and_carries_the_key(key: str) -> None:
-    entry = REFERENCES[key].bibtex()
-    assert entry.startswith(f"@{REFERENCES[key].kind}{{{key},\n")
-    assert entry.count("{") == entry.count("}")
-    assert str(REFERENCES[key].year) in entry
+def test_the_entries_of_cited_keys_are_written_as_the_file_has_them() -> None:
+    written = "\n".join(reference.bibtex() for reference in REFERENCES.values())
+    assert written == Path(bibliography.__file__).with_name("references.bib").read_text(encoding="utf-8")
 
 
 def test_own_references(tmp_path: Path) -> None:
-    path = tmp_path / "references.toml"
-    path.write_text(
-        '[gauss1809]\nkind="book"\nauthors="Gauss, Carl F."\ntitle="Theoria motus"\nyear=1809\npublisher="P"\n'
-    )
+    path = tmp_path / "own.bib"
+    path.write_text("@book{gauss1809, author={Gauss, Carl F.}, title={Theoria motus}, year=1809, publisher={P}}")
     assert read_references(path)["gauss1809"].place == "P"
-    path.write_text('[gauss1809]\nkind="book"\nauthors="Gauss, Carl F."\nyear=1809\n')
-    with pytest.raises(ValueError, match=r"references\.toml: found \[gauss1809\] without title"):
+    assert read_references(path)["stein1981"] == REFERENCES["stein1981"]
+    path.write_text("@book{gauss1809, author={Gauss, Carl F.}, year=1809}")
+    with pytest.raises(ValueError, match=r"own\.bib: found gauss1809 without title"):
         read_references(path)
-    path.write_text("[")
-    with pytest.raises(ValueError, match="no valid TOML"):
+    path.write_text("@book{gauss, author={Gauss, Carl F.}, title={Theoria motus}, year=1809}")
+    with pytest.raises(ValueError, match=r"found gauss without a year in its key"):
         read_references(path)
+    for broken in ("@book{gauss1809, author=", "@misc{a1900, year=1}@misc{a1900, year=1}"):
+        path.write_text(broken)
+        with pytest.raises(ValueError, match=r"own\.bib: found no valid BibTeX .*; expected") as caught:
+            read_references(path)
+        assert str(caught.value).isprintable()

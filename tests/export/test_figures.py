@@ -10,21 +10,20 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from figures.figure2 import Minima, figure2
+from figures.figure2 import Minimum, figure2
+from symslr.cache.parts import measured
 from symslr.export.figures import COLOURS, STYLES, Figure, FigureFiles, colour, write_figure
 from symslr.model.attention import Attention
 from symslr.model.catalogue import linear, softmax, softplus
 from symslr.model.task import Task
-from tests.figures.conftest import code_unread, in_this_process  # noqa: F401 - for every test of this file
-
-pytestmark = pytest.mark.usefixtures("code_unread")
+from tests.figures.conftest import in_this_process  # noqa: F401 - for every test of this file
 
 
-def dummy(task: Task, attention: Attention | None, nu: np.ndarray) -> Minima:
+def dummy(task: Task, attention: Attention | None, nu: float) -> Minimum:
     if attention is None:
-        return {"risk": 1 / (1 + nu)}
-    scale = np.where(nu > 1.5, np.inf, nu) if attention == softplus else nu
-    return {"risk": 2 / (1 + nu) if attention == softplus else 1 / (1 + nu), "a": scale}
+        return {"risk": measured(1 / (1 + nu), 0.0)}
+    scale = np.inf if attention == softplus and nu > 1.5 else nu
+    return {"risk": measured(2 / (1 + nu) if attention == softplus else 1 / (1 + nu), 0.0), "a": measured(scale, 0.0)}
 
 
 THREE = (0.5, 1.0, 2.0)
@@ -36,8 +35,7 @@ def drawn() -> Figure:
 
 
 @pytest.fixture(scope="module")
-def files(drawn: Figure, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> FigureFiles:
-    request.getfixturevalue("code_unread")
+def files(drawn: Figure, tmp_path_factory: pytest.TempPathFactory) -> FigureFiles:
     return write_figure(drawn, tmp_path_factory.mktemp("figure2"))
 
 

@@ -53,7 +53,7 @@ def test_tex_runs_again_only_where_what_it_reads_has_changed(tmp_path: Path, mon
     tex = tmp_path / "paper.tex"
     body = r"\documentclass{article}\begin{document}\input{macros}%s\end{document}"
     made = []
-    with Cache(tmp_path / "kept.sqlite") as kept:
+    with Cache(tmp_path / "kept") as kept:
         for macros, text in (("a", "one"), ("a", "one"), ("b", "one"), ("b", "two")):
             (tmp_path / "macros.tex").write_text(macros)
             tex.write_text(body % text)

@@ -23,7 +23,7 @@ def test_a_failure_leaves_the_old_files(tmp_path: Path) -> None:
     assert _names(tmp_path) == {"a.txt", MANIFEST}
 
 
-def test_stale_files_of_a_report_go_and_other_files_stay(tmp_path: Path) -> None:
+def test_old_files_of_a_report_go_and_other_files_stay(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with staged(tmp_path) as folder:
         (folder / "sub").mkdir()

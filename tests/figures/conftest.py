@@ -28,14 +28,4 @@ def _forked(_count: int) -> Iterator[Executor]:
 @pytest.fixture(autouse=True)
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """That forked processes give the same is tested in tests/cache."""
-    monkeypatch.setattr("symslr.cache.parts.forked", _forked)
-
-
-@pytest.fixture(scope="module")
-def code_unread() -> Iterator[None]:
-    """Where nothing is kept no key is asked for: each reads all the code that a figure reaches. test_kept_numbers has them."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in ("symslr.cache.parts", "symslr.export.figures"):
-            patch.setattr(f"{module}.cache_key", lambda compute: None)
-        patch.setattr("symslr.export.figures._drawing_key", lambda figure, table: None)
-        yield
+    monkeypatch.setattr("symslr.parallel.processes.forked", _forked)

@@ -1,4 +1,4 @@
-"""Figures and validations whose numbers are kept: shown with what made them, and stale when their code has changed."""
+"""Figures and validations whose numbers are kept: shown with what made them, computed again and compared."""
 
 from __future__ import annotations
 
@@ -8,27 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from symslr.cache.code import code_version
-from symslr.cache.records import FOLDER, read_record, record_file
 from symslr.cache.results import Cache
 from symslr.cli import main
 from symslr.export import kept_numbers, standard
 from symslr.export.figures import drawn, write_figure
 from symslr.library import folders
 from symslr.library.figures import figure_functions
+from symslr.library.records import FOLDER, read_record, record_file
 from symslr.validation.validate import validate
 
 FIGURE = '''"""A line."""
 from functools import partial
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import computed_once, measured
 from symslr.export.figures import Figure
 from symslr.validation.validation import states
 def figure_line():
     return Figure("figure-line", "A line.", partial(_table, 3), _draw, claims=_claims, seeds="seed 5")
 def _table(size):
-    return {"x": list(range(size)), "y": [y + START for y in computed_once(_risen, list(range(size)))]}
+    return {"x": list(range(size)), "y": [y["value"] + START for y in computed_once(_risen, list(range(size)))]}
 def _risen(x):
-    return SLOPE * x
+    return measured(float(SLOPE * x), 1e-6)
 SLOPE = 2
 START = 0
 def _claims(table):
@@ -41,15 +40,14 @@ def _draw(table):
 '''
 VALIDATION = '''"""One is one."""
 from symslr.validation.validation import NamedComparison
-from symslr.cache.parts import computed_once
+from symslr.cache.parts import computed_once, measured
 def validate():
-    return [NamedComparison("one", 1.0, one * TIMES, 0.1, "seed 1") for one in computed_once(_drawn, [1])]
+    found = computed_once(_drawn, [1], again=lambda job, run: job + run)
+    return [NamedComparison("one", 1.0, one["value"], 0.1, "seed 1") for one in found]
 def _drawn(job):
-    return ONE
+    return measured(ONE, 0.1)
 ONE = 1.0
-TIMES = 1
 '''
-PARTS = "from symslr.cache.parts import computed_once\n"
 
 
 @pytest.fixture
@@ -62,7 +60,6 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
     def written(figure: str = FIGURE, validation: str = VALIDATION) -> Path:
         (tmp_path / "figures" / "line.py").write_text(figure)
         (tmp_path / "validation" / "one.py").write_text(validation)
-        code_version.cache_clear()
         return tmp_path
 
     return written
@@ -75,39 +72,28 @@ def _compute(*arguments: str) -> int:
 
 
 @pytest.mark.needs("matplotlib")
-def test_a_record_is_drawn_and_shown_stale_after_its_code_changed(house: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_record_is_drawn_with_what_made_it(house: Callable[..., Path], tmp_path: Path) -> None:
     folder = house()
     assert _compute("figure-line", "one") == 0
-    path = folder / "figures" / FOLDER / "figure-line.json"
-    record = read_record(path)
+    record = read_record(folder / "figures" / FOLDER / "figure-line.json")
     assert record is not None
-    assert (record.seeds, record.command) == ("seed 5", "symslr compute figure-line")
-    assert record.parts["risen"].results == (0, 2, 4)
+    assert [point.found["value"] for point in record.parts["risen"].points] == [0.0, 2.0, 4.0]
 
-    def shown() -> tuple[str, str, bool]:
+    def shown() -> tuple[str, str]:
         (figure,) = standard.standard_figures(folder / "figures")
         item = drawn(figure, tmp_path)
-        assert item.recorded is not None
-        return kept_numbers.to_html(item.recorded), item.csv, item.recorded.stale
+        return kept_numbers.to_html(item.recorded), item.csv
 
-    said, data, stale = shown()
-    assert not stale
-    assert "<code>symslr compute figure-line</code>" in said
-    assert record.parts["risen"].fingerprint[:12] in said
-    assert "stale" not in said
-    # the drawing may change; what computes the numbers may not
-    house(FIGURE.replace("subplots()", "subplots(figsize=(3, 2))"))
-    assert not shown()[2]
-    # and what is quick is computed anew
-    house(FIGURE.replace("START = 0", "START = 1"))
-    assert shown()[1:] == ("x,y\n0,1\n1,3\n2,5\n", False)
-    house(FIGURE.replace("SLOPE = 2", "SLOPE = 3"))
-    said, again, stale = shown()
-    assert stale
-    assert "stale" in said
-    assert again == data == "x,y\n0,0\n1,2\n2,4\n"
-    assert _compute("--stale") == 0
-    assert shown()[1:] == ("x,y\n0,0\n1,3\n2,6\n", False)
+    note, data = shown()
+    assert "<code>symslr compute --file figure-line</code>" in note
+    assert "seed 5" in note
+    assert data == "x,y\n0,0.0\n1,2.0\n2,4.0\n"
+    # what is quick is computed anew, what is kept is kept
+    house(FIGURE.replace("START = 0", "START = 1").replace("SLOPE = 2", "SLOPE = 3"))
+    assert shown()[1] == "x,y\n0,1.0\n1,3.0\n2,5.0\n"
+    house(FIGURE.replace("_table, 3", "_table, 4"))
+    (figure,) = standard.standard_figures(folder / "figures")
+    assert "kept numbers lack 'risen' as its code asks" in drawn(figure, tmp_path).failure
 
 
 @pytest.mark.needs("matplotlib")
@@ -128,37 +114,19 @@ def test_a_drawing_is_made_again_only_when_its_table_or_what_draws_it_changed(
 
     assert [times(logged), times(logged)] == [1, 1]
     assert made[0] == made[1]
-    assert times(logged.replace("axes.plot(", "axes.plot( # words\n        ")) == 1
     assert times(logged.replace("subplots()", "subplots(figsize=(3, 2))")) == 2
     assert times(logged.replace("START = 0", "START = 1")) == 3
     assert len(set(made)) == 3
 
 
-def test_a_kept_validation_is_not_run_and_stale_is_said(house: Callable[..., Path]) -> None:
+def test_a_kept_validation_is_not_run(house: Callable[..., Path]) -> None:
     file = house() / "validation" / "one.py"
     assert _compute("one") == 0
-    house(validation=VALIDATION.replace("TIMES = 1", "TIMES = 3"))
-    (kept,) = validate([file], from_records=True)
-    assert (kept.stale, kept.agrees) == (False, False)
     house(validation=VALIDATION.replace("ONE = 1.0", "ONE = 3.0"))
     (kept,) = validate([file], from_records=True)
-    assert (kept.stale, kept.agrees, kept.title) == (True, True, "One is one.")
-    assert "earlier version of the code" in kept.summary
+    assert (kept.agrees, kept.title) == (True, "One is one.")
     (anew,) = validate([file])
-    assert (anew.stale, anew.agrees, anew.recorded) == (False, False, None)
-
-
-def test_stale_parts_that_do_not_fit_the_code_say_so(house: Callable[..., Path], tmp_path: Path) -> None:
-    folder = house()
-    assert _compute("figure-line") == 0
-    house(FIGURE.replace("return SLOPE * x", "return {'rise': SLOPE * x}").replace("[y + START", "[y['rise'] + START"))
-    (figure,) = standard.standard_figures(folder / "figures")
-    assert "kept numbers (risen) do not fit the code that is there" in drawn(figure, tmp_path).failure
-    house(FIGURE.replace("_table, 3", "_table, 4"))
-    (figure,) = standard.standard_figures(folder / "figures")
-    assert (
-        "kept numbers lack part 'risen' for its 4 jobs; `symslr compute figure-line`" in drawn(figure, tmp_path).failure
-    )
+    assert (anew.agrees, anew.recorded) == (False, None)
 
 
 def test_a_figure_has_the_name_of_its_function(house: Callable[..., Path]) -> None:
@@ -193,9 +161,8 @@ def test_a_place_where_nothing_can_be_kept_is_refused_before_a_file_runs(
 ) -> None:
     house("raise SystemExit(9)\ndef figure_one(): pass\n", validation="raise SystemExit(9)")
     (tmp_path / "text").write_text("this is no store of results\n")
-    for place in ("text", "nowhere/kept.sqlite", "figures"):
+    for place in ("text", "nowhere/kept", "figures"):
         assert _compute("figure-one", "--keep", str(tmp_path / place)) == 2
-        assert _compute("--stale", "--keep", str(tmp_path / place)) == 2
 
 
 def test_the_list_and_unknown_names(house: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,35 +173,45 @@ def test_the_list_and_unknown_names(house: Callable[..., Path], capsys: pytest.C
         " those with kept numbers\n"
     )
     assert _compute("one") == 0
-    house(validation=VALIDATION.replace("ONE = 1.0", "ONE = 2.0"))
     capsys.readouterr()
     assert _compute("--json") == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [(row["name"], row["stale"], row["aged"]) for row in rows] == [
-        ("one", True, ["drawn"]),
-        ("figure-line", True, []),
-    ]
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["name"], row["part"], row["points"], row["drawn"], row["dear"]) == ("one", "drawn", 1, True, [])
     assert _compute() == 0
     assert "one: drawn" in capsys.readouterr().out
 
 
-@pytest.mark.needs("matplotlib")
-def test_what_was_never_computed_is_listed_and_computed_with_what_is_stale(
+@pytest.mark.parametrize(
+    "options", [("one", "--all"), ("--sample", "3", "--file", "one"), ("--seed", "1"), ("--sample", "0")]
+)
+def test_options_that_exclude_each_other(house: Callable[..., Path], options: tuple[str, ...]) -> None:
+    house()
+    assert _compute(*options) == 2
+
+
+def test_numbers_are_computed_again_and_compared(
     house: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is asked of a file without slow parts, which every report computes."""
-    folder = house(validation=VALIDATION.replace("computed_once(_drawn, [1])", "map(_drawn, [1])").replace(PARTS, ""))
-    capsys.readouterr()
-    assert _compute() == 0
-    assert capsys.readouterr().out.split() == ["figure-line", "missing"]
-    assert _compute("--json") == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert (row["name"], row["stale"], row["parts"]) == ("figure-line", True, {})
-    assert _compute("--stale") == 0
-    assert "figure-line: risen" in capsys.readouterr().out
-    assert (folder / "figures" / FOLDER / "figure-line.json").is_file()
-    assert _compute("--stale") == 0
-    assert capsys.readouterr().out == ""
+    folder = house()
+    assert _compute("figure-line", "one") == 0
+    for asked in (("--sample", "2", "--seed", "4"), ("--file", "all"), ("--file", "one"), ("--sample", "9")):
+        assert _compute(*asked) == 0
+        assert "all agree" in capsys.readouterr().out
+    house(FIGURE.replace("SLOPE = 2", "SLOPE = -2"), VALIDATION.replace("ONE = 1.0", "ONE = 3.0"))
+    assert _compute("--sample", "9") == 1
+    out = capsys.readouterr().out
+    assert "DIFFERS figure-line, risen 1\n  : kept 2.0 +- 1e-06, now -2.0 +- 1e-06\n" in out.replace("  value", "  ")
+    assert "risen 0" not in out  # 0 is the same
+    assert _compute("--file", "figure-line", "--json") == 1
+    assert [row["asked"] for row in json.loads(capsys.readouterr().out)["differing"]] == [1, 2]
+    assert _compute("--file", "one") == 1
+    assert "kept 1 +- 0.1, with other seeds 3 +- 0.05" in capsys.readouterr().out
+    house(FIGURE.replace("_table, 3", "_table, 4"))
+    assert _compute("--sample", "9") == 2
+    assert "`symslr compute figure-line`" in capsys.readouterr().err
+    path = folder / "figures" / FOLDER / "figure-line.json"
+    path.write_text("{")
+    assert _compute("--sample", "9") == 2
 
 
 def test_every_record_of_the_house_has_its_figure_or_validation() -> None:
@@ -248,4 +225,4 @@ def test_every_record_of_the_house_has_its_figure_or_validation() -> None:
             assert record is not None
             assert record.seeds or (path in figures and not figures[path].seeds)
             assert record.command == f"symslr compute {record.name}"
-            assert all(len(part.results) == len(part.jobs) for part in record.parts.values())
+            assert all(part.points for part in record.parts.values())

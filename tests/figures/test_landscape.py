@@ -17,8 +17,6 @@ from symslr.export.figures import write_figure
 from symslr.model.catalogue import SpikedSLR, linear
 from symslr.theory import minimal_risk
 
-pytestmark = pytest.mark.usefixtures("code_unread")
-
 
 def test_figure4_counts_where_its_starts_end(tmp_path: Path) -> None:
     figure = figure4(starts=1, length=2, attentions=("linear",))

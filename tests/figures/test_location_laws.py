@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from figures.location_laws import ATTAINED, ATTENTIONS, LAWS, STRENGTHS, figure_location_laws
-from symslr.cache.records import read_record
 from symslr.cache.results import Cache
 from symslr.export.content import content
 from symslr.export.figures import Drawn, computed
 from symslr.export.html_figure import figure as figure_to_html
 from symslr.export.page import behind, in_order
+from symslr.library.records import read_record
 from tests.derivations.made import chains
 
 FOLDER = Path(__file__).parents[2]

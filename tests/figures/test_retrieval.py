@@ -10,7 +10,6 @@ from symslr.simulate.retrieval import Recall, train_recall
 
 def test_the_kept_runs_are_all_of_them() -> None:
     runs = retrieval._runs()
-    assert runs is not None
     kept = list(zip(*(runs[name] for name in ("attention", "length", "keys", "blur", "learned", "seed"))))
     assert kept == retrieval.jobs()
 
@@ -34,14 +33,14 @@ def test_tables_are_drawn() -> None:
     from matplotlib import pyplot as plt
 
     run = train_recall("softmax", Recall(12, 2), 1.0, Recipe("adam", steps=2, batch=2, dimension=4), 1, test=4)
-    table = {name: [cell] for name, cell in retrieval.row_of(run).items()}
+    table = retrieval._columns([retrieval.row_of(run)])
     assert set(retrieval.MOMENTS) <= set(table)
     row = {name: column[0] for name, column in table.items()}
     assert retrieval._law(row) == run.found.law
     predictions = retrieval._predictions(tuple(row.items()))
     assert set(predictions) == set(retrieval.PREDICTED)
     compared = {name: table[name] for name in (*retrieval.LABELS, *retrieval.PREDICTED)}
-    compared |= {f"{name}_predicted": [value] for name, value in predictions.items()}
+    compared |= {f"{name}_predicted": [value["value"]] for name, value in predictions.items()}
     with mpl.rc_context(STYLE):
         drawn = [
             retrieval.figure_retrieval().draw(retrieval._runs()),

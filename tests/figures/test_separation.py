@@ -17,8 +17,6 @@ from symslr.evaluation.separation import NeuronLaw
 from symslr.export.figures import write_figure
 from symslr.model.separation import separation
 
-pytestmark = pytest.mark.usefixtures("code_unread")
-
 
 def test_map_holds_exact_probabilities_and_boundaries() -> None:
     table = figure_separation_map(marks=(0.6, 1.1), widths=(0.2,)).data()

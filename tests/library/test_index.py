@@ -73,7 +73,7 @@ def test_line_ends_do_not_count(folder: Path) -> None:
     assert read_index(folder).of_file(folder / "b.py") is not None
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"files": 3}', '{"entries": [{"no": 1}], "files": {}, "code": ""}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"files": 3}', '{"entries": [{"no": 1}], "files": {}}'])
 def test_a_damaged_list_is_no_list(folder: Path, text: str) -> None:
     (folder / NAME).write_text(text)
     assert read_index(folder) == Index((), {})

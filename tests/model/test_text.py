@@ -40,10 +40,9 @@ from sympy import (
 from sympy.core.cache import clear_cache
 
 from symslr.budget import processor_time
-from symslr.model.text import TextError, parse_expression, parse_length, parse_number
-from symslr.model.text_functions import FUNCTIONS
+from symslr.model.text import FUNCTIONS, TextError, parse_expression, parse_number
 from symslr.model.text_limits import UnfitError, bounded_work
-from symslr.model.text_numbers import in_short, read_number
+from symslr.model.text_numbers import in_short, read_length, read_number
 from symslr.model.text_tree import ARITY
 
 x, c = Symbol("x", real=True), Symbol("c", real=True)
@@ -123,9 +122,10 @@ def test_a_symbol_wins_over_a_constant_and_may_stand_for_an_expression() -> None
 LINES = {
     "exp(x": "kernel 'exp(x': column 6: expected ')'",
     "chi[eps": "kernel 'chi[eps': column 8: expected ']'",
-    "x +": "kernel 'x +': column 4: expected a number, a name or '('",
+    "x + ": "kernel 'x + ': column 5: expected a number, a name or '('",
+    "x c": "kernel 'x c': column 3: found 'c'; expected an operator such as * before it, or an operand behind an operator",
     "x^2": "kernel 'x^2': column 2: found '^'; write ** for a power",
-    "2x": "kernel '2x': column 2: found 'x'; expected an operator before it, such as *",
+    "2x": "kernel '2x': column 1: found '2x'; expected a decimal number, or an operator before a name",
     "x(2)": "kernel 'x(2)': column 1: 'x' is not a function; expected x*(...) for a product",
     "chi + 1": "kernel 'chi + 1': column 1: found 'chi' without an index; expected chi[...]",
     "x + chi[l]": "kernel 'x + chi[l]': column 9: found the index 'l' outside its sum; expected it inside sum(..., l)",
@@ -492,7 +492,7 @@ def test_numbers_refused(text: str) -> None:
 @given(st.text(max_size=20) | st.text("0123456789.eE+-/: ,inf", max_size=20))
 @settings(deadline=None)
 def test_numbers_and_lengths_of_any_text(text: str) -> None:
-    for parser in (parse_number, parse_length):
+    for parser in (parse_number, read_length):
         try:
             parser(text)
         except TextError as error:
@@ -504,14 +504,14 @@ def test_length_laws_round_trip(weights: dict[int, int]) -> None:
     total = sum(weights.values())
     law = {length: Fraction(weight, total) for length, weight in weights.items()}
     expected = tuple((Integer(length), Rational(law[length])) for length in sorted(law))
-    assert parse_length(", ".join(f"{length}:{share}" for length, share in law.items())) == expected
+    assert read_length(", ".join(f"{length}:{share}" for length, share in law.items())) == expected
 
 
 def test_lengths() -> None:
-    assert parse_length("3") == 3
-    assert parse_length(" 1e3 ") == 1000
-    assert parse_length("2:1") == ((2, 1),)
-    assert parse_length("1:1/3,2:1/3,3:1/3") == ((1, Rational(1, 3)), (2, Rational(1, 3)), (3, Rational(1, 3)))
+    assert read_length("3") == 3
+    assert read_length(" 1e3 ") == 1000
+    assert read_length("2:1") == ((2, 1),)
+    assert read_length("1:1/3,2:1/3,3:1/3") == ((1, Rational(1, 3)), (2, Rational(1, 3)), (3, Rational(1, 3)))
 
 
 @pytest.mark.parametrize(
@@ -539,7 +539,7 @@ def test_lengths() -> None:
 )
 def test_lengths_refused(text: str, fault: str) -> None:
     with pytest.raises(TextError) as caught:
-        parse_length(text)
+        read_length(text)
     assert str(caught.value).startswith("length ")
     assert fault in str(caught.value)
 

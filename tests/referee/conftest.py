@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from symslr.referee import shared
+from symslr.referee.work import Memory
 
 
 @pytest.fixture(autouse=True)
 def _nothing_kept() -> None:
     """No test is answered by what another one asked: one may replace a route."""
-    shared._kept.clear()
+    Memory.forget_all()

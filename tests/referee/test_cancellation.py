@@ -54,7 +54,7 @@ def test_such_kernels_are_held_against_their_definitions(monkeypatch: pytest.Mon
         raise CannotReferee("samples are not wanted here")
 
     monkeypatch.setattr(sys.modules["symslr.referee.referee"], "sampled_value", refuse)
-    monkeypatch.setattr(guard, "SECONDS", 5.0)
+    monkeypatch.setattr(guard, "SHARE", 5.0)
     risk = population_risk(SpikedSLR(noise=0), Attention(kernel)).formula()
     assert guard.why_not_held(risk, {nu: 2, L: 2, a: Rational(13, 10)}) == guard.HELD
 

@@ -12,9 +12,9 @@ from symslr.expression.scored import ScoredActivation
 from symslr.expression.value import Kind
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softplus
 from symslr.model.symbols import Delta, L, chi, epsilon, eta, l, m, xi, z, zeta
-from symslr.referee import shared
 from symslr.referee.one_token import Exponents
 from symslr.referee.referee import CannotReferee, referee
+from symslr.referee.work import SECOND, Memory
 
 spiked, maximum = SpikedSLR().law, MaxSLR().law
 SCORE = (3 * chi[m] + 4 * z[m] - 2 * eta[m]) / 5
@@ -81,7 +81,7 @@ def test_a_grid_and_the_law_of_a_sum_agree(monkeypatch: pytest.MonkeyPatch) -> N
     expr = mean((1 - sigma) ** 2 + chi[epsilon] * sigma, spiked)
     found = [referee(expr, {"nu": 1, "L": length}, digits=13) for length in (3, 6)]
     monkeypatch.setattr("symslr.referee.definitions.by_exponentials", lambda *arguments: None)
-    shared._kept.clear()
+    Memory.forget_all()
     for length, value in zip((3, 6), found):
         other = referee(expr, {"nu": 1, "L": length}, digits=13)
         assert (value.method, other.method) == (
@@ -95,8 +95,8 @@ def test_samples_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     at = {**AT, "L": 4}
     value = referee(mean(LOSS), at, digits=13)
     monkeypatch.setattr("symslr.referee.definitions.by_exponentials", lambda *arguments: None)
-    shared._kept.clear()
-    sampled = referee(mean(LOSS), at, digits=13, seconds=4)
+    Memory.forget_all()
+    sampled = referee(mean(LOSS), at, digits=13, work=4 * SECOND)
     assert sampled.kind is Kind.STATISTICAL
     assert abs(sampled.value - value.value) <= 6 * sampled.error
     assert sampled.error <= 1e-2 * sampled.value
@@ -118,7 +118,7 @@ def test_what_is_left_to_others() -> None:
     other = ScoredActivation.of(epsilon, softplus, chi[m] - z[m])
     for body in (turned * other, cos(z[epsilon]) * turned):
         try:
-            found = referee(mean(body), {**AT, "L": 4}, digits=13, seconds=1)
+            found = referee(mean(body), {**AT, "L": 4}, digits=13, work=SECOND)
         except CannotReferee:
             continue
         assert "exponentials" not in found.method

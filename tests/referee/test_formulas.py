@@ -1,22 +1,21 @@
 """Formulas are read once in balls; what takes steps of some length is read twice, and values are kept apart by their integers."""
 
 import sys
-import time
 from typing import Any
 
 import pytest
 from mpmath import mp, mpf
 from sympy import Derivative, Expr, Rational, Sum, exp, sqrt
 
+from symslr.check.numbers import Numbers
 from symslr.check.points import Point
-from symslr.check.routes import REFEREE, Routes
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.folded import Minimum
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import L, a, l, m, nu, x
 from symslr.referee import scope
-from symslr.referee.plans import TooCostly
 from symslr.referee.referee import referee
+from symslr.referee.work import TooCostly
 
 module = sys.modules["symslr.referee.referee"]
 VALUES = {"nu": Rational(5, 7)}
@@ -98,12 +97,11 @@ def test_a_number_of_floats_is_the_same_for_fewer_digits(
 
     if not sharp:
         monkeypatch.setattr(module, "_sharpened", refused)
-    # a number of its own for each case, as numbers are shared by all routes of a process
-    expr = ScalarExpectation(exp(nu * x + int(sharp)), x, STANDARD_NORMAL)
-    routes = Routes(5.0, time.process_time() + 60)
-    full = routes.value(REFEREE, expr, Point("", VALUES, 20))
+    expr = ScalarExpectation(exp(nu * x), x, STANDARD_NORMAL)
+    numbers = Numbers()
+    full = numbers.at(expr, Point("", VALUES, 20))
     assert ("balls" in full.method) is sharp
     before = len(readings)
-    again = routes.value(REFEREE, expr, Point("", VALUES, 13))
+    again = numbers.at(expr, Point("", VALUES, 13))
     assert (len(readings) > before) is sharp
     assert (again == full) is not sharp

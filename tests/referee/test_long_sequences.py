@@ -15,6 +15,7 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, a, chi, epsilon, j, k, l, m, nu, xi, z
 from symslr.referee.referee import CannotReferee, referee
 from symslr.referee.symmetry import symmetric
+from symslr.referee.work import SECOND
 
 spiked, maximum = SpikedSLR().law, MaxSLR().law
 bare = spiked.unweighted()
@@ -75,7 +76,7 @@ SAMPLED = [
 
 
 def test_noise_under_a_weight_is_paired_off() -> None:
-    found = referee(SequenceExpectation(xi**2, spiked), {"L": 5, "nu": 2}, digits=13, seconds=4)
+    found = referee(SequenceExpectation(xi**2, spiked), {"L": 5, "nu": 2}, digits=13, work=4 * SECOND)
     assert found.kind is Kind.ESTIMATED
     assert abs(float(found.value) - 1) <= float(found.error) <= 1e-13
 
@@ -84,7 +85,7 @@ def test_noise_under_a_weight_is_paired_off() -> None:
 @pytest.mark.parametrize("row", SAMPLED, ids=lambda row: row[0])
 def test_samples(row: tuple) -> None:
     _, expr, values, number = row
-    found = referee(expr, values, digits=13, seconds=20)
+    found = referee(expr, values, digits=13)
     assert found.kind is Kind.STATISTICAL
     assert found.digits >= 3
     assert abs(float(found.value) - number) <= 6 * float(found.error)
@@ -97,7 +98,7 @@ def test_samples_of_other_token_laws(law: object, monkeypatch: pytest.MonkeyPatc
     second, fourth = (
         (Rational(1, 2), Rational(3, 2)) if law == laplace(0, Rational(1, 2)) else (Rational(9, 7), Rational(243, 35))
     )
-    found = referee(moment(SequenceLaw(1, L, law)), {"L": 5}, digits=13, seconds=1)
+    found = referee(moment(SequenceLaw(1, L, law)), {"L": 5}, digits=13, work=SECOND)
     assert found.kind is Kind.STATISTICAL
     assert abs(float(found.value) - float(5 * fourth + 20 * second**2)) <= 6 * float(found.error)
 
@@ -106,7 +107,7 @@ def test_a_tilt_is_sampled_where_the_weight_is() -> None:
     """A shift by sqrt(40), of which plain samples would see one in 10^9."""
     turned = ScoredActivation.of(epsilon, softmax, chi[m] + z[m] / 10**3)
     found = referee(SequenceExpectation(chi[epsilon] ** 2 + 0 * turned + z[epsilon] * turned / 10**9, spiked),
-                    {"L": 5, "nu": 40}, digits=13, seconds=4)  # fmt: skip
+                    {"L": 5, "nu": 40}, digits=13, work=4 * SECOND)  # fmt: skip
     assert abs(float(found.value) - 41) <= 6 * float(found.error) + 1e-6
     assert float(found.error) < 0.01
 
@@ -135,7 +136,7 @@ def test_symmetry(body: Expr, verdict: bool) -> None:
 def test_every_position_counts_where_tokens_differ(length: int) -> None:
     """E_g sum_{l >= 2} chi_l^2 = (L - 1)(1 + nu/L)."""
     later = SequenceExpectation(Sum(chi[l] ** 2, (l, 2, L)), spiked)
-    found = referee(later, {"L": length, "nu": 2}, digits=13, seconds=1)
+    found = referee(later, {"L": length, "nu": 2}, digits=13, work=SECOND)
     expected = (length - 1) * (1 + 2 / length)
     assert abs(float(found.value) - expected) <= 6 * float(found.error) + 1e-10
 

@@ -18,6 +18,7 @@ from symslr.model.symbols import OTHERS, L, chi, epsilon, j, k, l, x
 from symslr.referee.arithmetic import CannotReferee
 from symslr.referee.randomised import STUDENT, sampled_value
 from symslr.referee.referee import referee
+from symslr.referee.work import METER, SECOND
 from symslr.theory import population_risk
 
 spiked, maximum = SpikedSLR().law, MaxSLR().law
@@ -69,7 +70,7 @@ ROWS = [
     ("a shell", mean(exp_(-20 * (Sum(chi[l] ** 2, (l, 1, L)) - 40) ** 2)), {"L": 4}, None),
 ]  # fmt: skip
 
-SECONDS = 0.5
+WORK = SECOND // 2
 """Of processor time: what is claimed after more points is no bolder."""
 _ = scipy.stats.qmc, scipy.interpolate
 """Loaded here: the first number would spend its half second on that."""
@@ -102,10 +103,11 @@ def test_a_claimed_error_covers_the_true_one(row: tuple, monkeypatch: pytest.Mon
     for name in ("_by_sums", "by_exponentials", "polynomial_mean", "separated"):
         monkeypatch.setattr(definitions, name, lambda *arguments: None)
     if row[0] in REFUSED:
-        with pytest.raises(CannotReferee, match="points carry the mean"):
-            sampled_value(partial(read, expr, values), SECONDS)
+        with pytest.raises(CannotReferee, match="points carry the mean"), METER.within(WORK):
+            sampled_value(partial(read, expr, values))
         return
-    found, _ = sampled_value(partial(read, expr, values), SECONDS)
+    with METER.within(WORK):
+        found, _ = sampled_value(partial(read, expr, values))
     off = abs(float(found.value) - number)
     assert off <= STUDENT * float(found.error), (float(found.value), number, off / float(found.error))
 
@@ -114,7 +116,7 @@ def test_what_is_summed_on_grids_has_an_error_too() -> None:
     """Regression: a mean by the law of a sum is alike in every scrambling, and 0.5996 came out as 0.60702 +- 1.6e-5."""
     nu, scale = Rational(517, 50), Rational(3088, 25)
     risk = population_risk(SpikedSLR(noise=0), Attention(1 + tanh(x), normaliser=None, name="step")).formula()
-    found = referee(risk, {"L": 4, "nu": nu, "a": scale}, digits=4, seconds=1.0)
+    found = referee(risk, {"L": 4, "nu": nu, "a": scale}, digits=4, work=SECOND)
     assert abs(float(found) - 0.5996391361287545) <= STUDENT * float(found.error)
 
 

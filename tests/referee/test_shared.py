@@ -15,13 +15,13 @@ from symslr.model.configuration import ONE, ConfigurationLaw, ConfigurationPrior
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import L, chi, epsilon, l, x
-from symslr.referee import shared
 from symslr.referee.arithmetic import Floats
 from symslr.referee.axes import Fineness
 from symslr.referee.interpreter import Interpreter
 from symslr.referee.plans import Quadrature
 from symslr.referee.referee import measured, referee
 from symslr.referee.scope import Frame, Scope
+from symslr.referee.work import METER, Memory
 
 u, w = Symbol("u", real=True), Symbol("w", real=True)
 GROWING = ScalarExpectation(exp(u * x), x, STANDARD_NORMAL)
@@ -57,7 +57,7 @@ def test_more_digits_are_summed_anew() -> None:
     few, many = (referee(BOUNDED, values, digits) for digits in (13, 30))
     assert many.error < mpf(10) ** -28 < few.error
     assert abs(few.value - many.value) <= few.error
-    shared._kept.clear()
+    Memory.forget_all()
     alone = referee(BOUNDED, values, 30)
     assert (alone.value, alone.error) == (many.value, many.error)
 
@@ -73,10 +73,14 @@ def test_more_digits_are_summed_anew() -> None:
     ],
 )  # fmt: skip
 def test_asked_again_it_says_the_same(expr: Expr, values: dict[str, object], digits: int) -> None:
-    """Value, error, how it was made, and the scale beside which a mean of 0 is seen."""
-    (first, scale), (again, same) = (measured(expr, values, digits) for _ in range(2))
-    assert first.digits >= 11
-    assert (again.value, again.error, again.method, same) == (first.value, first.error, first.method, scale)
+    """Value, error, how it was made, the scale beside which a mean of 0 is seen, and the work that it is charged."""
+    told = []
+    for _ in range(2):
+        before = METER.done
+        found, scale = measured(expr, values, digits)
+        told.append((found.value, found.error, found.method, scale, METER.done - before))
+    assert found.digits >= 11
+    assert told[0] == told[1]
 
 
 def test_the_passes_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,9 +117,9 @@ def test_it_leaves_behind_what_it_left_the_first_time(planning: bool) -> None:
         forecast = Fineness(floats, 1.5, 1.0, True)
         quadrature = Quadrature(floats, 13, {}, planning=planning, forecast=forecast)
         Interpreter(floats, quadrature, {}).value(node, Scope(Frame({}), {}))
-        assert quadrature.work > 0
+        assert quadrature.done > 0
         assert quadrature.plans
-        own = {"began", "deadline", "arithmetic", "forecast", "absolute"}
+        own = {"began", "arithmetic", "forecast", "absolute"}
         left.append((floats.coarseness, {k: v for k, v in vars(quadrature).items() if k not in own}))
     assert left[0] == left[1]
     assert left[0][0] == 1.0

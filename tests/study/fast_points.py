@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mpmath import mpf
 
+from symslr.evaluation.errors import TooDear
 from symslr.expression.value import Kind, Value
 from symslr.study.parameter import Parameter, count, name, number
 
@@ -24,17 +25,17 @@ def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
 
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
-    """n^2 and the point's seed; 'die' ends the process, a path fails until the file is there, 'slow' has no end without digits."""
+    """n^2 and the point's seed; 'die' ends the process, a path fails until the file is there, 'dear' wants digits."""
     top, _, bottom = asked["pause"].partition("/")
     time.sleep(float(top) / float(bottom or 1))
     trouble = asked["trouble"]
     if trouble == "die":
         os._exit(3)
-    while trouble == "slow" and not asked["digits"]:
-        pass
+    if trouble == "dear" and not asked["digits"]:
+        raise TooDear("many nodes")
     while trouble.startswith("work until ") and not Path(trouble.removeprefix("work until ")).exists():
         pass
-    if trouble not in ("none", "slow") and not trouble.startswith("work until ") and not Path(trouble).exists():
+    if trouble not in ("none", "dear") and not trouble.startswith("work until ") and not Path(trouble).exists():
         raise ArithmeticError(f"no\nfile {trouble}")
     square = Value(mpf(int(asked["n"]) ** 2), mpf("1e-30"), Kind.CERTIFIED, int(asked.get("digits") or 12), "squaring")
     return {"square": square, "seed": Value(mpf(seed), mpf(0), Kind.CERTIFIED, 25, "from the content")}

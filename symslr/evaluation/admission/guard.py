@@ -41,9 +41,9 @@ MOST_TOKENS = 12
 
 DIGITS = 6
 """Digits that are compared: few, as every first number of a new task waits for them."""
-SECONDS = 0.2
-"""Processor time after which one evaluation by the referee is given up: one takes 0.03 s to 0.15 s, and a new task needs two or
-three."""
+SHARE = 0.2
+"""Of ``symslr.referee.work.SECOND``, after which one evaluation by the referee is given up: one takes 0.03 to 0.15, and a new
+task needs two or three."""
 
 SCATTER = 10
 """Largest difference in errors of the referee; where it samples, its error is one standard error."""
@@ -169,13 +169,13 @@ def _compared(expr: Expr, reading: Expr, values: Mapping[Symbol, Any], found: Va
     """
     if any(law.length.is_Integer and law.length > MOST_TOKENS for law in reading.atoms(SequenceLaw)):
         return MANY_TOKENS
-    from symslr.referee.plans import TooCostly
     from symslr.referee.referee import CannotReferee, referee
     from symslr.referee.scan import NotFinite
+    from symslr.referee.work import SECOND, TooCostly
 
     point = {symbol: _plain(value) for symbol, value in values.items()}
     try:
-        by_definition = referee(reading, point, DIGITS, SECONDS)
+        by_definition = referee(reading, point, DIGITS, SHARE * SECOND)
     except (NotFinite, ArithmeticError):
         return TOO_LARGE
     except CannotReferee as refusal:
