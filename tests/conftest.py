@@ -107,6 +107,7 @@ READ_THE_CHAINS = (
     "tests/validation/test_published.py::test_the_houses",
     "tests/export/test_fragments.py",
     "tests/export/test_read_back.py::test_every_line",
+    "tests/export/test_as_printed.py",
     "tests/figures/test_location_laws.py",
 )
 """Beginnings of the names of tests that read all of symslr's chains."""

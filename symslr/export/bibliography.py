@@ -47,11 +47,12 @@ class Reference:
 
     @property
     def place(self) -> str:
-        """Journal, volume and pages, or conference, or publisher, on one line."""
+        """Journal, volume and pages, or conference, or publisher, and a note, on one line."""
         number = self.field("number")
         volume = self.field("volume") + (f"({number})" if number else "")
         venue = self.field("journal") or self.field("booktitle") or self.field("publisher")
-        return ", ".join(part for part in (f"{venue} {volume}".strip(), self.field("pages").replace("--", "–")) if part)
+        parts = f"{venue} {volume}".strip(), self.field("pages").replace("--", "–"), self.field("note")
+        return ", ".join(filter(None, parts))
 
     @property
     def link(self) -> str:
@@ -125,7 +126,7 @@ def key_of(source: str) -> str | None:
     """
     head = source.split(",", 1)[0].strip()
     if number := ARXIV.fullmatch(head):
-        return next((item.key for item in REFERENCES.values() if item.arxiv == number[1]), None)
+        return next((item.key for item in REFERENCES.values() if item.arxiv.partition("v")[0] == number[1]), None)
     return head if KEY.fullmatch(head) or head in REFERENCES else None
 
 

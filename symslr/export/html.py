@@ -10,17 +10,7 @@ from symslr.export.bibliography import Reference, key_of, place_in
 from symslr.export.breaking import INDENT, Line
 from symslr.export.mathml import mathml
 from symslr.export.text import text_to_html
-from symslr.export.verdicts import SIGNS, Verdict, Word
-
-CLASS = {
-    Word.TRUE: "good",
-    Word.CONFIRMED: "good",
-    Word.EQUAL: "good",
-    Word.FALSE: "bad",
-    Word.DIFFERS: "open",
-    Word.UNKNOWN: "open",
-    Word.UNCHECKED: "none",
-}
+from symslr.export.verdicts import SIGNS, Verdict
 
 
 def text(source: str) -> str:
@@ -50,7 +40,8 @@ def folding(lines: Sequence[Line]) -> str:
 def verdict(item: Verdict, *, tally: bool = True) -> str:
     """A verdict with sign, word and colour."""
     numbers = f" · {item.tally}" if tally and item.tally else ""
-    return marked(CLASS[item.word], f"{SIGNS[item.word]} {item.word}", numbers)
+    kind, sign, _ = SIGNS[item.word]
+    return marked(kind, f"{sign} {item.word}", numbers)
 
 
 def marked(kind: str, said: str, after: str = "") -> str:

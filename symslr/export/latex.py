@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from symslr.export.bibliography import key_of, place_in
 from symslr.export.breaking import Line
 from symslr.export.text import plain_to_tex, text_to_plain, text_to_tex
-from symslr.export.verdicts import Verdict, Word
+from symslr.export.verdicts import SIGNS, Verdict, Word
 
 INDENT = 1.5
 BOX_LIMIT = 14
@@ -46,17 +46,7 @@ def verdict(item: Verdict, *, tally: bool = True) -> str:
     if item.word is Word.UNCHECKED:
         return ""
     shown = f"{item.word}: {item.tally}" if tally and item.tally else str(item.word)
-    return rf"\{MACRO[item.word]}{{{shown}}}"
-
-
-MACRO = {
-    Word.TRUE: "symslrtrue",
-    Word.CONFIRMED: "symslrtrue",
-    Word.EQUAL: "symslrtrue",
-    Word.FALSE: "symslrfalse",
-    Word.DIFFERS: "symslrdiffers",
-    Word.UNKNOWN: "symslrunknown",
-}
+    return rf"\{SIGNS[item.word][2]}{{{shown}}}"
 
 
 def detail(item: Verdict) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sympy import Basic, Expr
 from sympy.core.function import AppliedUndef
 
-from symslr.algebra.derivation import Derivation, Step
+from symslr.algebra.derivation import Derivation
 from symslr.cache.content import content as written
 from symslr.cache.results import Cache, key_of
 from symslr.check.replay import citations
@@ -20,6 +20,7 @@ from symslr.export.printing import HousePrinter, brackets
 from symslr.expression.folded import Activation
 from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
+from symslr.expression.scored import ScoredActivation
 from symslr.model.open_function import OpenFunction
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
@@ -58,56 +59,41 @@ def printed(item: Derivation, kept: Cache | None = None) -> Printed:
 def _printed(item: Derivation) -> Printed:
     printer = HousePrinter()
 
-    def lines(expr: Expr, relation: str, symbol: str = item.symbol, tail: str = "") -> tuple[Line, ...]:
-        lead = f"{symbol} {relation}" if symbol else ""
+    def lines(expr: Expr, lead: str, tail: str = "") -> tuple[Line, ...]:
         return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, tail=tail, printer=printer))
 
     relation, tail = RELATIONS[item.relation], ""
     if item.relation == "~":
         relation, tail = "=", rf"{{}} + O{brackets(printer.doprint(order(item.remainder)))}"
-    told = _bare(printer.doprint(item.start)) == _bare(item.symbol)
-    # In the order of reading: the printer names token laws as it meets them.
-    here, start = tuple(_here(item, printer)), lines(item.start, "=", "" if told else item.symbol)
-    steps = tuple(_step_lines(step, printer) for step in item.steps)
-    result = lines(item.result, relation, tail=tail)
-    equation = result if item.symbol and item.steps else _equation(item, relation, tail, printer)
-    claims = tuple(lines(claim.formula, RELATIONS[item.relation]) for claim in item.claims)
-    definitions = {
-        q: tuple(latex_lines(q.definition(), LINE_WIDTH, lead=f"{printer.doprint(q)} :=", printer=printer))
-        for q in rests_on(item)
-    }
-    said = tuple((q.postulate, lines) for q, lines in definitions.items())
-    return Printed(here, start, steps, result, equation, claims, said)
+    # In the order of reading: the printer names weights, attentions and token laws as it meets them.
+    left = printer.doprint(item.start)
+    start = lines(item.start, f"{item.symbol} =" if item.symbol and _bare(left) != _bare(item.symbol) else "")
+    steps = tuple(
+        (
+            lines(step.after, RELATIONS[step.relation]),
+            lines(step.remainder, r"\left|\text{error}\right| \leq") if step.remainder != 0 else (),
+        )
+        for step in item.steps
+    )
+    equation = result = lines(item.result, f"{item.symbol} {relation}" if item.symbol else "", tail)
+    if not item.symbol and item.steps:
+        short = width(left) <= LINE_WIDTH / 2
+        equation = (
+            *(() if short else lines(item.start, "")),
+            *lines(item.result, f"{left} {relation}" if short else relation, tail),
+        )
+    claims = tuple(
+        lines(claim.formula, f"{item.symbol} {RELATIONS[item.relation]}" if item.symbol else "")
+        for claim in item.claims
+    )
+    definitions = tuple((q.postulate, lines(q.definition(), f"{printer.doprint(q)} :=")) for q in rests_on(item))
+    return Printed(tuple(_here(item, printer)), start, steps, result, equation, claims, definitions)
 
 
 def rests_on(item: Derivation) -> tuple[Quantity, ...]:
     """The definitions and postulates behind a result, its own last."""
     chains = [*citations(item), item]
     return tuple({quantity.func: quantity for chain in chains for quantity in chain.quantities}.values())
-
-
-def _equation(item: Derivation, relation: str, tail: str, printer: HousePrinter) -> tuple[Line, ...]:
-    """What a derivation without a symbol proves: start and result; one without steps states its start."""
-
-    def lines(expr: Expr, lead: str, tail: str = "") -> tuple[Line, ...]:
-        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, tail=tail, printer=printer))
-
-    if not item.steps:
-        return lines(item.start, f"{item.symbol} =" if item.symbol else "")
-    left = printer.doprint(item.start)
-    if width(left) <= LINE_WIDTH / 2:
-        return lines(item.result, f"{left} {relation}", tail)
-    return (*lines(item.start, ""), *lines(item.result, relation, tail))
-
-
-def _step_lines(step: Step, printer: HousePrinter) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
-    """The formula that the step made, and the bound on what it left out."""
-    made = latex_lines(step.after, LINE_WIDTH, lead=RELATIONS[step.relation], printer=printer)
-    if step.remainder == 0:
-        return tuple(made), ()
-    return tuple(made), tuple(
-        latex_lines(step.remainder, LINE_WIDTH, lead=r"\left|\text{error}\right| \leq", printer=printer)
-    )
 
 
 def _bare(tex: str) -> str:
@@ -126,9 +112,11 @@ def _here(item: Derivation, printer: HousePrinter) -> Iterator[str]:
         if law.weight != 1 and (name := printer.weight_name(law)) not in said:
             said[name] = _weight(law, name, printer)
     yield from filter(None, said.values())
-    met = _ordered(expressions, Activation)
-    others = [node for node in met if not node.is_softmax]  # softmax is written out, and then sigma is another one
-    yield from dict.fromkeys(_activation(node, printer) for node in others or met)
+    met = [node for kind in (Activation, ScoredActivation) for node in _ordered(expressions, kind)]
+    others = [node for node in met if not getattr(node, "is_softmax", False)]
+    yield from dict.fromkeys(
+        _activation(node, printer) for node in others or met
+    )  # softmax is written out beside others
     for scalar_law, name in printer.laws.items():
         yield f"${name}(x) = {printer.doprint(scalar_law.density)}$ is a density on {_support(scalar_law, printer)}."
 
@@ -150,23 +138,21 @@ def _weight(law: SequenceLaw, name: str, printer: HousePrinter) -> str:
     return rf"$\mathbb{{E}}_{{{name}}}$ has the weight $\displaystyle {formula}${tokens}."
 
 
-def _activation(node: Activation, printer: HousePrinter) -> str:
+def _activation(node: Activation | ScoredActivation, printer: HousePrinter) -> str:
+    """What an attention is, at scores a chi or at the scores s that are written behind it."""
     _, kernel, normalised, offset, scale, _ = node.args
-    if node.is_softmax:
+    if isinstance(node, ScoredActivation):
+        name, own, each = r"\sigma_l(s)", "s_l", "s_m"
+    elif node.is_softmax:
         return rf"The attention is $\sigma_l = {printer.doprint(node.at(l))}$."
-    sigma = printer.attention_name(node)
-    argument = printer.doprint(scale * chi[l])
-    above = rf"\kappa({argument})"
-    if normalised == 1:
-        total = rf"\sum_{{m=1}}^L \kappa({printer.doprint(scale * chi[index_m])})"
-        below = total if offset == 0 else rf"{printer.doprint(offset)} + {total}"
-        formula = (
-            rf"{sigma}_l = {above} \big/\allowbreak \bigl({below}\bigr)"
-            if offset != 0
-            else rf"{sigma}_l = {above} \big/\allowbreak {below}"
-        )
     else:
-        formula = rf"{sigma}_l = {above}"
+        name = f"{printer.attention_name(node)}_l"
+        own, each = (printer.doprint(scale * chi[token]) for token in (l, index_m))
+    formula = rf"{name} = \kappa({own})"
+    if normalised == 1:
+        total = rf"\sum_{{m=1}}^L \kappa({each})"
+        below = total if offset == 0 else rf"\bigl({printer.doprint(offset)} + {total}\bigr)"
+        formula += rf" \big/\allowbreak {below}"
     if isinstance(kernel, (AppliedUndef, OpenKernel)):
         return rf"The attention is ${formula}$ with any kernel ${printer.function_name(kernel)}$."
     return rf"The attention is ${formula}$ with $\kappa(x) = {printer.doprint(kernel)}$."

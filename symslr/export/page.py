@@ -11,7 +11,7 @@ from symslr.export.content import Content, Section
 from symslr.export.definitions import Definitions, Row
 from symslr.export.figure_results import NAME as GRAPH
 from symslr.export.figures import Drawn
-from symslr.export.html import CLASS, display, marked, named, part, table, text, verdict
+from symslr.export.html import display, marked, named, part, table, text, verdict
 from symslr.export.html_derivation import chapter, chapter_anchor, checks, rules
 from symslr.export.html_figure import figure
 from symslr.export.mathml import mathml
@@ -185,7 +185,7 @@ def _contents(content: Content, headings: Sequence[str]) -> str:
 
 def _entry(section: Section, checked: bool) -> str:
     word = section.verdict.word
-    mark = f" {marked(CLASS[word], SIGNS[word])}" if checked else ""
+    mark = f" {marked(*SIGNS[word][:2])}" if checked else ""
     return f'<li><a href="#{section.name}">{text(section.title)}</a>{mark}</li>'
 
 

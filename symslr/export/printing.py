@@ -254,6 +254,9 @@ class HousePrinter(LatexPrinter):
 
     _house_Half = _house_Rational
 
+    def _house_EulerGamma(self, expr: Expr) -> str:
+        return r"\gamma_{\mathrm{E}}"
+
     def _house_exp(self, expr: Expr) -> str:
         (argument,) = expr.args
         small = self.superscript(argument)

@@ -14,8 +14,9 @@ from symslr.validation.published import Evidence, Judged, Standing, counted
 HEADING = "What was found"
 
 OPENING = (
-    "Statements of the papers, taken from summaries: the papers' own texts were not at hand. Each is compared with what is"
-    " derived, simulated, fitted and trained here."
+    "Statements of the papers, taken from abstracts, captions, summaries and notes: the papers' own texts were not at hand. Each"
+    " is compared with what is derived, simulated, fitted and trained here; what is proved of a statement that is called"
+    " reconstructed is proved of our reading of it."
 )
 
 GROUPS = {

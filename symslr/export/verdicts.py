@@ -27,15 +27,15 @@ class Word(StrEnum):
 
 
 SIGNS = {
-    Word.TRUE: "✓",
-    Word.CONFIRMED: "✓",
-    Word.EQUAL: "✓",
-    Word.FALSE: "✗",
-    Word.DIFFERS: "≠",
-    Word.UNKNOWN: "?",
-    Word.UNCHECKED: "–",
+    Word.TRUE: ("good", "✓", "symslrtrue"),
+    Word.CONFIRMED: ("good", "✓", "symslrtrue"),
+    Word.EQUAL: ("good", "✓", "symslrtrue"),
+    Word.FALSE: ("bad", "✗", "symslrfalse"),
+    Word.DIFFERS: ("open", "≠", "symslrdiffers"),
+    Word.UNKNOWN: ("open", "?", "symslrunknown"),
+    Word.UNCHECKED: ("none", "–", "symslrunknown"),
 }
-"""Colour is never alone."""
+"""The class on the page, the sign, the macro in LaTeX: colour is never alone."""
 
 
 PLURAL = {"differs": "differ"}

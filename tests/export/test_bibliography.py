@@ -62,7 +62,7 @@ def test_names_place_and_link() -> None:
     assert item.place == "Progress of Theoretical Physics 66(4), 1169–1181"
     assert item.link == "https://doi.org/10.1143/PTP.66.1169"
     assert REFERENCES["deng2023"].names == "Yichuan Deng, Zhao Song and Tianyi Zhou"
-    assert REFERENCES["deng2023"].link == "https://arxiv.org/abs/2310.11685"
+    assert REFERENCES["deng2023"].link == "https://arxiv.org/abs/2310.11685v1"
 
 
 def test_the_entries_of_cited_keys_are_written_as_the_file_has_them() -> None:
