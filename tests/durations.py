@@ -65,7 +65,9 @@ class Writer:
 
     def pytest_sessionfinish(self) -> None:
         files = {name.partition("::")[0] for name in _spent}
-        rows = {name: seconds for name, seconds in slow().items() if name.partition("::")[0] not in files}
+        root = Path(__file__).parents[1]
+        listed = {name: name.partition("::")[0] for name in slow()}
+        rows = {n: slow()[n] for n, file in listed.items() if file not in files and (root / file).is_file()}
         # what has a line break in its name cannot stand there
         rows |= {name: seconds for name, seconds in _spent.items() if seconds >= LONG and name.isprintable()}
         text = "".join(f"{seconds:.1f} {name}\n" for name, seconds in sorted(rows.items()))

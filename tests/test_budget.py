@@ -129,4 +129,4 @@ def test_a_check_that_is_given_no_time_knows_nothing_and_is_no_success(capsys: p
     with pytest.raises(SystemExit) as ended:
         main(["check", file, "--seconds", "0.01"])
     assert ended.value.code == 3
-    assert "5 unknown" in capsys.readouterr().out
+    assert "stopped: 1\n" in capsys.readouterr().out

@@ -28,7 +28,9 @@ def test_ten_seeds_in_a_row_run_every_test(first: int) -> None:
 def test_a_part_of_the_tests_leaves_the_rest_of_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Regression: a run of some tests with this plugin emptied the list."""
     monkeypatch.setattr(durations, "LIST", tmp_path / "slow.txt")
-    monkeypatch.setattr(durations, "_spent", {"tests/test_a.py::test_now_fast": 0.0, "tests/test_a.py::test_slow": 1.0})
-    durations.LIST.write_text("9.0 tests/test_a.py::test_now_fast\n2.5 tests/test_b.py::test_other[a b]\n")
+    monkeypatch.setattr(
+        durations, "_spent", {"tests/test_fuzz.py::test_now_fast": 0.0, "tests/test_fuzz.py::test_slow": 1.0}
+    )
+    durations.LIST.write_text("9.0 tests/test_fuzz.py::test_now_fast\n2.5 tests/test_readme.py::test_other[a b]\n")
     Writer().pytest_sessionfinish()
-    assert slow() == {"tests/test_a.py::test_slow": 1.0, "tests/test_b.py::test_other[a b]": 2.5}
+    assert slow() == {"tests/test_fuzz.py::test_slow": 1.0, "tests/test_readme.py::test_other[a b]": 2.5}

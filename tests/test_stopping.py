@@ -115,7 +115,7 @@ def derive_two() -> Derivation:
 """A file of two chains that are made at once; a worker that checks one says so and never comes to its end."""
 
 COMMANDS = {
-    "risk": ["bayes", "--length", "3", "--nu", "2", "--certified", "--digits", "10000", "--seconds", "600"],
+    "risk": ["bayes", "--length", "3", "--nu", "2", "--certified", "--digits", "7000", "--seconds", "600"],
     "check": ["check", "endless.py"],
     "report": ["report", "endless.py", "--out", "report"],
     "validate": ["validate", "validation", "--keep", "kept"],

@@ -136,11 +136,12 @@ def compute(
 
 def _store(chosen: Sequence[Computation], keep: Path | None) -> None:
     """Compute and keep the parts of each."""
-    from symslr.cache.parts import recomputed
     from symslr.cache.results import Cache
     from symslr.cli.progress import stages
 
     with Cache(keep) as store, stages() as stage:
+        from symslr.cache.parts import recomputed  # loads SymPy, when the place is known to be one
+
         show = stage("computing")
         for done, item in enumerate(chosen):
 

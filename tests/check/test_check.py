@@ -80,9 +80,9 @@ GOOD: dict[str, tuple[Expr, Expr]] = {
 def test_right_rules_pass(name: str) -> None:
     found = checked(*GOOD[name])
     assert found.verdict is Verdict.TRUE, found.steps[0].reason
-    assert found.steps[0].digits is not None
+    assert found.steps[0].tally.digits is not None
     assert (
-        found.steps[0].digits >= 9
+        found.steps[0].tally.digits >= 9
     )  # the fewest are those of the long sequence, 11 to 40 tokens, by the law of the sum
     assert found.steps[0].tally.effective >= 2
 

@@ -100,7 +100,7 @@ def test_lines_come_back_as_they_are_written(tmp_path: Path) -> None:
         Add(nu, Mul(2, Add(nu, 1), evaluate=False), evaluate=False),
     ]
     with Cache(tmp_path / "kept.sqlite") as kept:
-        kept.put("key", "held", held)
+        kept.put("key", held)
         found = kept.get("key")
     assert isinstance(found, list)
     assert found == held

@@ -32,7 +32,7 @@ def norm() -> DerivationCheck:
 def test_the_engine_as_it_is() -> None:
     found = norm()
     assert found.verdict is Verdict.TRUE, found.steps
-    assert max(found.steps[1].lengths) >= 5
+    assert max(found.steps[1].tally.lengths) >= 5
 
 
 def test_a_coefficient_that_is_wrong_from_five_tokens_on(monkeypatch: pytest.MonkeyPatch) -> None:
