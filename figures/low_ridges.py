@@ -5,7 +5,6 @@ Source: readers' reports on arXiv 2509.21936, Section 5; ``validation/low_ridges
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -99,7 +98,7 @@ def _theory(job: tuple[str, str, float]) -> dict[str, object]:
     theory = finite_sample(
         task, attention, {}, alpha=alpha, ridge=(ridge, ridge), precision=PRECISION, branch="informed"
     )
-    replicon = measured(theory.replicon, math.inf)
+    replicon = measured(theory.replicon, 0.005)
     return {"risk": measured(theory.risk), "replicon": replicon, "stable": float(theory.stable)}
 
 

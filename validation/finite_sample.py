@@ -99,9 +99,11 @@ def saddle(job: tuple[Point, str]) -> dict[str, object]:
         point.task, point.attention, {}, alpha=point.alpha, ridge=point.ridge, branch=branch, precision=0.003
     )
     told = {"replicon": found.replicon, "change": found.change, "jumps": found.jumps}
+    # as they are printed: to two digits, to a tenth of a per cent, in their order of magnitude
+    errors = {"replicon": 0.005, "jumps": 0.0005, "change": abs(found.change)}
     return {
         **{"risk": measured(found.risk), "energy": measured(found.energy), "stable": float(found.stable)},
-        **{name: measured(number, math.inf) for name, number in told.items()},
+        **{name: measured(number, errors[name]) for name, number in told.items()},
     }
 
 

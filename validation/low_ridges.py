@@ -54,7 +54,9 @@ def theory(job: tuple[Point, float, int]) -> dict[str, object]:
         seed=seed,
     )
     told = {"replicon": found.replicon, "jumps": found.jumps, "change": found.change}
-    held = {name: measured(number, math.inf) for name, number in told.items()}
+    # as they are printed: to two digits behind the point, to a tenth of a per cent, in their order of magnitude
+    errors = {"replicon": 0.005, "jumps": 0.0005, "change": abs(found.change)}
+    held = {name: measured(number, errors[name]) for name, number in told.items()}
     return {"risk": measured(found.risk), "stable": float(found.stable), **held}
 
 

@@ -65,7 +65,7 @@ def _expression(node: object, seen: dict[object, str]) -> str:
         named: Any = type(node)
         head = named.__qualname__ if isinstance(named, UndefinedFunction) else _name(named)
         if isinstance(type(node), UndefinedFunction) or not node.args:
-            head += srepr(type(node)) if node.args else srepr(node)
+            head += f"{srepr(type(node))}{sorted(named._kwargs.items())}" if node.args else srepr(node)
         text = f"{head}({','.join(_expression(part, seen) for part in node.args)})"
         seen[node] = hashlib.sha256(text.encode()).hexdigest()
     return seen[node]

@@ -130,8 +130,8 @@ class Shown:
             Lacking: where the record has no such part, or one that was asked something else.
         """
         part = self.record.parts.get(name_of(function))
-        asked = sizes_of(function), [said(job) for job in jobs]
-        if part is None or (part.sizes, [point.asked for point in part.points]) != asked:
+        asked = sizes_of(function), [said(job) for job in jobs], again is not None
+        if part is None or (part.sizes, [point.asked for point in part.points], part.drawn) != asked:
             what = f"{name_of(function)!r} as its code asks for it now"
             raise Lacking(f"{self.record.name}: its kept numbers lack {what}; `{self.record.command}` computes them")
         return [point.found for point in part.points]

@@ -21,6 +21,9 @@ Result = TypeVar("Result")
 
 MISSING = object()
 
+MOST_KEPT = 2**29
+"""Bytes of a folder; beyond it what was kept first goes first. A report keeps some 5 MB."""
+
 
 @lru_cache(maxsize=1)
 def source_version() -> str:
@@ -55,7 +58,6 @@ class Cache:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._asked: set[str] = set()
         self._store: MutableMapping[str, bytes] = {}
         self._disk: Any = None
         if folder is None:
@@ -69,10 +71,12 @@ class Cache:
                 raise FileExistsError("found a file")
             if folder.is_dir() and any(folder.iterdir()) and not (folder / diskcache.core.DBNAME).is_file():
                 raise FileExistsError("found a folder of other files")
-            self._disk = diskcache.Cache(folder, eviction_policy="none", size_limit=2**50, timeout=60)
+            self._disk = diskcache.Cache(folder, size_limit=MOST_KEPT, timeout=60)
         except (OSError, sqlite3.Error) as problem:
             said = f"cannot keep results there ({problem})"
-            raise ValueError(f"{folder}: {said}; expected a new folder or one of kept results") from None
+            raise ValueError(
+                f"{folder}: {said}; expected a new folder or one of kept results; delete it or name another"
+            ) from None
         self._store = self._disk
 
     def __enter__(self) -> Cache:
@@ -91,7 +95,6 @@ class Cache:
 
     def get(self, key: str) -> object:
         """The result, or MISSING; what an older library pickled and this one cannot read is missing too."""
-        self._asked.add(key)
         try:
             return pickle.loads(self._store[key])
         except Exception:
@@ -99,7 +102,6 @@ class Cache:
 
     def put(self, key: str, value: object) -> None:
         """Keep a result."""
-        self._asked.add(key)
         self._store[key] = _pickled(value)
 
     def computed(self, key: str, compute: Callable[[], Result]) -> Result:
@@ -110,11 +112,6 @@ class Cache:
         value = compute()
         self.put(key, value)
         return value
-
-    def drop_unasked(self) -> None:
-        """Forget the results that nobody asked for since this store was opened."""
-        for key in set(self._store) - self._asked:
-            del self._store[key]
 
 
 def _pickled(value: object) -> bytes:

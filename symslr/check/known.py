@@ -10,10 +10,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from sympy import Basic
+
 from symslr.algebra.derivation import Derivation
 from symslr.cache.content import content
 from symslr.check.replay import own_rules, replay, unclear
 from symslr.check.report import DerivationCheck, StepCheck, Tally, Verdict
+from symslr.expression.quantity import Quantity
 from symslr.library.index import read_index
 
 SHARE = 10
@@ -21,14 +24,31 @@ SHARE = 10
 
 
 def statement(item: Derivation) -> str:
-    """SHA-256 of what a chain says: its start, rules and lines, hypotheses, claims and ranges."""
+    """SHA-256 of what a chain says: its start, rules and lines, hypotheses, claims, ranges, and what is meant by its names."""
     steps = [
         (s.before, s.after, s.remainder, s.relation, repr(s.hypotheses), s.rule.name, s.rule.statement)
         for s in item.steps
     ]
     # a chain of an author's own rules may have the lines of an honest one
     made = unclear(item), replay(item) if own_rules(item) else (), own_rules(item)
-    return sha256(content((item.name, item.start, steps, made, item.claims, item.ranges)).encode()).hexdigest()
+    said = item.name, item.start, steps, made, item.claims, item.ranges, _definitions(item)
+    return sha256(content(said).encode()).hexdigest()
+
+
+def _definitions(item: Derivation) -> list[tuple[Quantity, Basic]]:
+    """The definitions of all quantities that a chain names, and of those that stand in these."""
+    lines = [
+        item.start,
+        *(line for s in item.steps for line in (s.after, s.remainder)),
+        *(c.formula for c in item.claims),
+    ]
+    found: dict[Quantity, Basic] = {}
+    waiting = set[Quantity]().union(*(line.atoms(Quantity) for line in lines))
+    while waiting:
+        quantity = waiting.pop()
+        found[quantity] = quantity.definition()
+        waiting |= found[quantity].atoms(Quantity) - found.keys()
+    return sorted(found.items(), key=lambda pair: content(pair[0]))
 
 
 def spared(derivations: Sequence[Derivation], folder: Path, seed: int) -> dict[int, DerivationCheck]:

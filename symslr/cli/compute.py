@@ -129,7 +129,7 @@ def compute(
         _compare(drawn, known, kept, said, as_json)
     elif file:
         wanted = list(kept) if ALL in file else [_named(Path(name).stem, kept).name for name in file]
-        _compare(_places(kept, wanted), known, kept, f"all points of {', '.join(wanted)}", as_json)
+        _compare(_places(kept, wanted), known, kept, f"all points of {', '.join(wanted)}", as_json, wanted)
     else:
         _list(kept, as_json)
 
@@ -165,7 +165,12 @@ def _places(kept: Mapping[str, Record], names: Sequence[str]) -> list[Place]:
 
 
 def _compare(
-    places: Sequence[Place], known: Mapping[str, Computation], kept: Mapping[str, Record], said: str, as_json: bool
+    places: Sequence[Place],
+    known: Mapping[str, Computation],
+    kept: Mapping[str, Record],
+    said: str,
+    as_json: bool,
+    whole: Sequence[str] = (),
 ) -> None:
     """Compute these points again, and say how each differs from what is kept."""
     from symslr.cli.progress import stages
@@ -178,6 +183,7 @@ def _compare(
                 {name: (record, known[name].run) for name, record in kept.items()},
                 places,
                 lambda done, total: show(done, total, "points"),
+                whole,
             )
         )
     differing = sorted((item for item in found if item.differences), key=lambda item: str(item.place))

@@ -306,7 +306,6 @@ def _written(
         validations = validate(to_validate, stage("validating"), kept, from_records=True) if to_validate else []
         how = {"checks": result, "validations": validations, "figures": figures, "kept": kept, **beside}
         files = write_report(found, out, progress=stage("writing"), **how)
-        kept.drop_unasked()
     return files, result, validations
 
 

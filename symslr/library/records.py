@@ -90,6 +90,8 @@ def read_record(path: Path) -> Record | None:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         parts = {name: _read(part) for name, part in found["parts"].items()}
+        if found["name"] != path.stem:
+            raise ValueError(f"found the numbers of {found['name']}")
         return Record(found["name"], found["seeds"], dict(found["versions"]), parts)
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         again = "compute it anew or delete it"
@@ -141,7 +143,7 @@ def _written(part: Part) -> str:
 
 def _read(part: Mapping[str, Any]) -> Part:
     points = tuple(Point(_value(asked), _value(found), float(seconds)) for asked, found, seconds in part["points"])
-    return Part(_value(part["sizes"]), points, bool(part["drawn"]))
+    return Part(_value(part["sizes"]), points, part["drawn"] is True)
 
 
 def _text(value: object) -> object:

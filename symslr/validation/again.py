@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
-from symslr.cache.parts import Again, Progress, Shown, keeping, name_of, timed
+from symslr.cache.parts import Again, Lacking, Progress, Shown, keeping, name_of, timed
 from symslr.cache.results import Cache
 from symslr.expression.value import Kind
 from symslr.library.records import Point, Record
@@ -87,32 +87,41 @@ class _Asked(BaseException):
 class _Asking(Shown):
     """Points as they are kept, and the functions and jobs by which they are computed."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Record, whole: bool) -> None:
         super().__init__(record)
+        self.whole = whole
         self.found: dict[str, tuple[Callable[[Any], object], Sequence[Any], Again | None]] = {}
 
     def results(self, function: Callable[[Any], object], jobs: Sequence[Any], again: Again | None) -> list[object]:
         kept = super().results(function, jobs, again)
         self.found[name_of(function)] = function, jobs, again
-        if self.found.keys() >= self.record.parts.keys():
+        if not self.whole and self.found.keys() >= self.record.parts.keys():
             raise _Asked
         return kept
 
 
 def again(
-    records: Mapping[str, tuple[Record, Callable[[], object]]], places: Sequence[Place], progress: Progress
+    records: Mapping[str, tuple[Record, Callable[[], object]]],
+    places: Sequence[Place],
+    progress: Progress,
+    whole: Sequence[str] = (),
 ) -> Iterator[Rerun]:
     """Every point of ``places`` computed again, by what runs each record's figure or validation, as soon as it is there.
+
+    Args:
+        whole: records that have to hold all that their code asks for, and nothing else: it is run to its end.
 
     Raises:
         Lacking: where the code asks for something else than what is kept.
     """
     asked: dict[str, _Asking] = {}
-    for name in dict.fromkeys(place.record for place in places):
+    for name in dict.fromkeys([*whole, *(place.record for place in places)]):
         record, run = records[name]
-        asked[name] = _Asking(record)
+        asked[name] = _Asking(record, name in whole)
         with Cache() as nothing, keeping(nothing, beside=asked[name]), suppress(_Asked):
             run()
+        if more := record.parts.keys() - asked[name].found.keys():
+            raise Lacking(f"{name}: its kept numbers have {', '.join(more)}, for which its code does not ask")
     jobs = {}
     for place in places:
         function, each, other = asked[place.record].found[place.part]
@@ -151,8 +160,14 @@ def _differences(kept: Any, now: Any, where: str, compare: Compare) -> Iterator[
     """
     drawn = compare is not _within
     if _is_measured(kept) and _is_measured(now):
-        compare = partial(_by_z_score, 1) if compare is _within and kept.get("kind") == STATISTICAL else compare
-        pairs = [list(_flat(one[key])) for one in (kept, now) for key in ("value", "error")]
+        if kept.get("kind") != now.get("kind"):
+            yield f"{where}: kept the kind {kept.get('kind')}, now {now.get('kind')}"
+        compare = partial(_by_z_score, 1) if not drawn and now.get("kind") == STATISTICAL else compare
+        try:
+            pairs = [list(_flat(one[key])) for one in (kept, now) for key in ("value", "error")]
+        except (TypeError, ValueError):
+            yield f"{where}: kept {kept}, which is no number"
+            return
         if len({len(each) for each in pairs}) > 1:
             yield f"{where}: kept {len(pairs[0])} numbers, now {len(pairs[2])}"
             return
@@ -188,18 +203,22 @@ def _within(kept: float, kept_error: float, now: float, error: float) -> str:
     least = ROUNDING * max(abs(kept), abs(now))
     if not abs(kept - now) <= kept_error + error + least:
         return f"kept {kept!r} +- {kept_error:.2g}, now {now!r} +- {error:.2g}"
+    return _of_one_size(kept_error, error, least)
+
+
+def _of_one_size(kept_error: float, error: float, least: float) -> str:
+    """What is to be said where two estimates of one error lie far apart."""
     low, high = sorted((kept_error, error))
-    if not high <= SAME_ERROR * low + least:
-        return f"kept the error {kept_error:.2g}, now {error:.2g}"
-    return ""
+    return "" if high <= SAME_ERROR * low + least else f"kept the error {kept_error:.2g}, now {error:.2g}"
 
 
 def _by_z_score(runs: int, kept: float, kept_error: float, now: float, error: float) -> str:
     """The same of drawn numbers with standard errors; ``error`` is the mean of that many runs."""
     spread = math.hypot(kept_error, error / math.sqrt(runs))
-    if _same(kept, now) or abs(kept - now) <= LARGEST_Z * spread:
-        return ""
-    return f"kept {kept:.6g} +- {kept_error:.2g}, with other seeds {now:.6g} +- {error / math.sqrt(runs):.2g}"
+    if not (_same(kept, now) or abs(kept - now) <= LARGEST_Z * spread):
+        return f"kept {kept:.6g} +- {kept_error:.2g}, with other seeds {now:.6g} +- {error / math.sqrt(runs):.2g}"
+    # an error of 0 is that of runs that were all alike, as others need not be
+    return _of_one_size(kept_error, error, 0.0) if kept_error and error else ""
 
 
 def _same(one: float, other: float) -> bool:

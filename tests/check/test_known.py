@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+from sympy import Function, Integer
+
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rules import Algebra
 from symslr.check import check
 from symslr.check.known import SHARE, spared, statement, told
 from symslr.check.report import CheckReport, Verdict
 from symslr.library.index import Entry, Index
+from symslr.model.catalogue import SpikedSLR
 from symslr.model.symbols import nu
+from symslr.theory.bayes import BayesRisk
 
 
 def square(shift: int, name: str = "square") -> Derivation:
@@ -60,6 +65,16 @@ def test_what_says_something_else_has_no_verdict(tmp_path: Path) -> None:
 def test_what_was_not_true_is_checked_again(tmp_path: Path) -> None:
     listed(tmp_path, [square(1)], Verdict.UNKNOWN)
     assert spared([square(1)], tmp_path, 0) == {}
+
+
+def test_a_definition_and_an_assumption_belong_to_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = Derivation(BayesRisk(SpikedSLR().law, Integer(0)), name="risk")
+    before = statement(chain)
+    defined = BayesRisk.definition
+    monkeypatch.setattr(BayesRisk, "definition", lambda self: 2 * defined(self))
+    assert statement(chain) != before
+    plain, positive = (Derivation(Function("f", **given)(nu), name="f") for given in ({}, {"positive": True}))
+    assert statement(plain) != statement(positive)
 
 
 def test_a_tenth_is_drawn_by_the_seed(tmp_path: Path) -> None:

@@ -214,6 +214,17 @@ def test_numbers_are_computed_again_and_compared(
     assert _compute("--sample", "9") == 2
 
 
+def test_every_file_that_keeps_numbers_has_its_records() -> None:
+    figures = [
+        record_file(item.file, item.name)
+        for item in standard.standard_figures()
+        if "computed_once(" in item.file.read_text()
+    ]
+    files = folders.files_of(folders.builtin_folder("validation"))
+    kept = [record_file(file, file.stem) for file in files if "computed_once(" in file.read_text()]
+    assert [path for path in (*figures, *kept) if read_record(path) is None] == []
+
+
 def test_every_record_of_the_house_has_its_figure_or_validation() -> None:
     figures = {record_file(item.file, item.name): item for item in standard.standard_figures() if item.file is not None}
     files = folders.files_of(folders.builtin_folder("validation"))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from symslr.cache.parts import OTHER_SEEDS, computed_once, measured, recomputed
+from symslr.cache.parts import OTHER_SEEDS, Lacking, computed_once, measured, recomputed
 from symslr.cache.results import Cache
 from symslr.library.folders import builtin_folder
 from symslr.library.records import Part, Point, Record, read_record, record_file
@@ -92,6 +92,51 @@ def test_a_sign_in_the_formula_is_found_at_every_point() -> None:
     record = record_of(run)
     wrong = replace(record, parts={"risk": replace(record.parts["risk"], sizes=[-1])})
     assert all(item.differences for item in rerun(wrong, partial(run, -1)))
+
+
+def sampled(place: int) -> dict[str, object]:
+    """A number of a deterministic part with a standard error: the same seed gives the same again."""
+    return {"risk": {"value": 1.0 + place, "error": 0.1, "kind": "statistical"}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: found["risk"].update(error=1.0),
+        lambda found: found["risk"].update(error=0.01),
+        lambda found: found["risk"].update(value=found["risk"]["value"] + 1),
+        lambda found: found["risk"].update(kind="estimated"),
+        lambda found: found["risk"].pop("kind"),
+        lambda found: found["risk"].update(value=None),
+    ],
+)
+def test_a_statistical_number_is_held_to_its_error_and_kind(change: Callable[[Any], None]) -> None:
+    def compute() -> None:
+        computed_once(sampled, [1, 2])
+
+    found = rerun(changed(record_of(compute), 1, change), compute)
+    assert [bool(item.differences) for item in found] == [False, True]
+
+
+def test_a_record_has_what_its_code_asks_for_and_no_more() -> None:
+    record, places = record_of(run), [Place("f", "risk", 0)]
+    part = record.parts["risk"]
+
+    def two() -> None:
+        run()
+        computed_once(sampled, [1])
+
+    drawn = replace(record, parts={"risk": replace(part, drawn=True)})
+    more = replace(record, parts={"risk": part, "other": part})
+    for kept, compute, whole in (
+        (drawn, run, []),
+        (more, run, []),
+        (record, two, ["f"]),
+        (replace(record, parts={}), run, ["f"]),
+    ):
+        with pytest.raises(Lacking, match="f: its kept numbers"):
+            list(again({"f": (kept, compute)}, places if kept.parts else [], lambda done, total: None, whole))
+    assert len(list(again({"f": (record, two)}, places, lambda done, total: None))) == 1
 
 
 def test_numbers_within_their_errors_agree_whatever_their_rounding() -> None:
