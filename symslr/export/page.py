@@ -129,7 +129,8 @@ def _summary(content: Content) -> str:
     if not content.checked:
         return f'<p class="meta">{count}; not checked.</p>'
     good, bad = steps.count(Word.TRUE), steps.count(Word.FALSE)
-    return f'<p class="meta">{count}: {good} checked, {bad} false, {len(steps) - good - bad} not decided.</p>'
+    verdicts = f"{good} checked, {bad} false, {len(steps) - good - bad} not decided"
+    return f'<p class="meta">{count}: {verdicts}. {text(content.checked)}</p>'
 
 
 def _abstract(content: Content, figures: dict[int, Drawn]) -> str:
