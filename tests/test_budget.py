@@ -80,9 +80,9 @@ def test_an_evaluation_is_given_up_in_one_line() -> None:
     "command",
     [
         "risk --length 3 --nu 2 --kernel exp(exp(x)) --seconds 0.02",
-        "bayes --length 3 --nu 2 --digits 3000 --seconds 0.01",
+        "bayes --length 3 --nu 2 --digits 6000 --seconds 0.01",
         "finite --length 3 --nu 2 --alpha 2 --tuned --seconds 0.3 --json",
-        "landscape --length 5 --nu 2 --seconds 0.1",
+        "landscape --task max --length 9 --nu 2.3 --seconds 0.02",
         "separation --n 40 --d 22 --t 2 --a0 0 --a1 1 --b 1 --c 1 --m 200 --digits 300 --seconds 0.01",
     ],
 )
