@@ -16,7 +16,8 @@ from symslr.export.tex_derivation import fragment
 from symslr.export.tex_figures import figure
 from symslr.export.tex_results import chapter
 from symslr.export.tex_rules import rules_to_tex
-from symslr.export.text import plain_to_tex, text_to_plain, text_to_tex
+from symslr.export.text import plain_to_tex, text_to_tex
+from symslr.export.typed import text_to_plain
 
 MACROS = r"""% Macros for the fragments of symslr. In the preamble of your paper:
 %   \usepackage{amsmath,amssymb,xcolor}

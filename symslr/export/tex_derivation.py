@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from symslr.export.content import ClaimEntry, Section, StepEntry, Way
 from symslr.export.latex import detail, display, source, verdict
-from symslr.export.text import plain_to_tex, text_to_plain, text_to_tex
+from symslr.export.text import plain_to_tex, text_to_tex
+from symslr.export.typed import text_to_plain
 
 
 def fragment(section: Section) -> str:

@@ -10,7 +10,8 @@ from symslr.export.latex import display, source, verdict
 from symslr.export.measure import width
 from symslr.export.placing import SHOWN_CHAIN, Chapter, Theorem
 from symslr.export.tex_chain import LETTER, aligned, indented, row
-from symslr.export.text import text_to_plain, text_to_tex
+from symslr.export.text import text_to_tex
+from symslr.export.typed import text_to_plain
 
 LINE = 47.0
 """Width in em of a row."""

@@ -1,11 +1,11 @@
-"""Running text of a report as a terminal shows it: without LaTeX."""
+"""Running text of a report without LaTeX: as a terminal shows it, and as titles of windows and bookmarks have it."""
 
 from __future__ import annotations
 
 import re
 from collections import deque
 
-from symslr.export.text import COMMANDS, pieces
+from symslr.export.text import COMMANDS, GREEK, pieces
 
 SIGNS = {
     **{name: " >= " for name in ("geq", "ge")},
@@ -18,6 +18,8 @@ SIGNS = {
 """Commands as a terminal has them; any other is its name."""
 ALPHABETS = ("mathrm", "mathcal", "mathbb", "mathsf", "mathbf", "operatorname", "text")
 ACCENTS = ("hat", "tilde", "bar", "dot")
+LETTERS = {name: letter for letter, name in GREEK.items()} | {"inf": "∞", "->": "→", ">=": "≥", "<=": "≤", "!=": "≠"}
+WORD = re.compile(r"[A-Za-z]+|->|[<>!]=")
 TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\s+|.", re.DOTALL)
 WHOLE = re.compile(r"[\w']+(?:\^\w+)?")
 """What needs no brackets above or below a slash."""
@@ -27,7 +29,23 @@ ENDS = ("+", "-", "=", ",", ";", ".", ")", "]", "}", "|", "<", ">", "\\right")
 
 def text_to_terminal(text: str) -> str:
     """``text`` as one types it, in the letters of ASCII where it was: a root is sqrt(...), a fraction has a slash."""
-    return "".join(_typed(part) if is_math else COMMANDS.sub(r"\2", part) for is_math, part in pieces(text))
+    return "".join(_typed(part) if is_math else _prose(part) for is_math, part in pieces(text))
+
+
+def text_to_plain(text: str, *, greek: bool = True) -> str:
+    """``text`` without markup, for window titles; ``greek=False`` keeps to ASCII, for PDF bookmarks."""
+    if not greek:
+        return text_to_terminal(text)
+    return "".join(WORD.sub(_letter, _typed(part)) if is_math else _prose(part) for is_math, part in pieces(text))
+
+
+def _letter(word: re.Match[str]) -> str:
+    return LETTERS.get(word[0], word[0])
+
+
+def _prose(text: str) -> str:
+    """Text between formulas, without commands."""
+    return re.sub(r"\\([%&#_${}])", r"\1", re.sub(r"\\[, ]|~", " ", COMMANDS.sub(r"\2", text)))
 
 
 def _typed(tex: str) -> str:
@@ -40,7 +58,7 @@ def _group(tokens: deque[str]) -> str:
     said, apart = "", False
     while tokens and (token := tokens.popleft()) != "}":
         piece = _piece(token, tokens)
-        name = len(token) > 1 and (piece.isdigit() or len(piece) > 1 and piece[0].isalpha())
+        name = len(token) > 1 and (piece.isdigit() or (len(piece) > 1 and piece[0].isalpha()))
         said += " " * ((apart or (name and said[-1:].isalnum())) and piece[:1].isalnum()) + piece
         apart = name or token in ("_", "^") or (len(token) > 1 and piece[-1:] == ")")
     return said
@@ -87,4 +105,6 @@ def _script(sign: str, inside: str) -> str:
         return inside
     if re.fullmatch(r"\w*|\*", inside):
         return f"{sign}{inside}"
-    return f"_{{{inside}}}" if sign == "_" else f"^{inside}" if inside[0] == "(" and inside[-1] == ")" else f"^({inside})"
+    return (
+        f"_{{{inside}}}" if sign == "_" else f"^{inside}" if inside[0] == "(" and inside[-1] == ")" else f"^({inside})"
+    )

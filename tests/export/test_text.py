@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from symslr.export.text import plain_to_tex, text_to_html, text_to_plain, text_to_tex
-from symslr.export.typed import text_to_terminal
+from symslr.export.text import plain_to_tex, text_to_html, text_to_tex
+from symslr.export.typed import text_to_plain, text_to_terminal
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_what_is_typed_has_no_dashes_in_html() -> None:
 def test_text_to_plain() -> None:
     assert text_to_plain(r"Risk $\mathcal{E}$ at $\nu$ and $\nullity$") == r"Risk E at ν and nullity"
     assert text_to_plain(r"at $\nu$", greek=False) == "at nu"
-    assert text_to_plain(r"$L\sim\mathrm{Unif}\{1,2\}$, $a\to\infty$") == "L ~ Unif{1,2}, a → ∞ "
-    assert text_to_plain(r"$L\in\{1\}$, $\nu\leq2$", greek=False) == "L in {1}, nu leq 2"
+    assert text_to_plain(r"$L\sim\mathrm{Unif}\{1,2\}$, $a\to\infty$") == "L ~ Unif{1,2}, a → ∞"
+    assert text_to_plain(r"$L\in\{1\}$, $\nu\leq2$", greek=False) == "L in {1}, nu <= 2"
 
 
 @pytest.mark.parametrize(
