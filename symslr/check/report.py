@@ -314,9 +314,11 @@ class CheckReport:
                 continue
             effective = sum(part.tally.effective for part in item.parts)
             made = sum(part.tally.tried for part in item.parts)
+            agree = "both sides agree" if item.verdict is Verdict.TRUE else "compared"
             lines.append(
                 f"{item.verdict:8} {item.name}: {len(item.steps)} step{'s' * (len(item.steps) != 1)}, "
-                f"{effective} of {made} comparisons effective{_agreement(item)}"
+                f"{agree} at {effective} point{'s' * (effective != 1)}{_agreement(item)}"
+                + f"; {made - effective} more could not tell" * (made != effective)
             )
             if item.covered:
                 ends = (f"{name} from {low} to {high}" for name, (low, high) in _as_decimals(item.covered).items())
@@ -334,7 +336,8 @@ class CheckReport:
             lines.append(f"stopped: {counts['stopped']}")
         both, could_fail = counts["comparisons"], counts["effective"]
         lines.append(
-            f"comparisons: {counts['tried']} tried, {both} with numbers on both sides, {could_fail} of them effective"
+            f"comparisons: {counts['tried']} tried, {both} with numbers on both sides, {could_fail} of them able to tell "
+            "a wrong formula"
         )
         return "\n".join([*lines, *([self.when] if any(item.version for item in self.derivations) else [])])
 
@@ -345,9 +348,9 @@ def _agreement(item: DerivationCheck) -> str:
     exact = min((part.digits for part in parts if part.digits is not None), default=None)
     sampled = min((part.sampled_digits for part in parts if part.sampled_digits is not None), default=None)
     lengths = sorted({length for part in parts for length in part.lengths})
-    words = f", {exact} digits or more" if exact is not None else ""
+    words = f", to {exact} digits or more" if exact is not None else ""
     if sampled is not None:
-        words += f", {sampled} or more where sequences were sampled"
+        words += f", to {sampled} or more where sequences were sampled"
     return words + (f", at L = {', '.join(map(str, lengths))}" if lengths else "")
 
 
