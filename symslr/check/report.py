@@ -44,6 +44,7 @@ class Comparison:
         methods: how each number was made, in words.
         statistical: whether one of the numbers is a mean over sampled sequences.
         vanishing: whether both sides are 0, which could have failed and shows little.
+        one_sided: whether the left side was to be at most the right one, and may be any amount smaller.
     """
 
     point: str
@@ -64,6 +65,7 @@ class Comparison:
     methods: tuple[str, str] = ("", "")
     statistical: bool = False
     vanishing: bool = False
+    one_sided: bool = False
 
     def as_json(self) -> dict[str, object]:
         """Numbers as decimal strings."""
@@ -122,7 +124,7 @@ class Tally:
 
 def _told(comparisons: Sequence[Comparison]) -> Tally:
     effective = [c for c in comparisons if c.effective]
-    exact = [c for c in effective if c.z is None and c.remainder is None and c.verdict is Verdict.TRUE]
+    exact = [c for c in effective if c.z is None and c.remainder is None and not c.one_sided and c.verdict is Verdict.TRUE]
     seen: dict[str, list[Fraction]] = {}
     for name, value in (pair for c in effective for pair in c.values):
         if name not in ("L", "P_L"):
@@ -314,10 +316,10 @@ class CheckReport:
                 continue
             effective = sum(part.tally.effective for part in item.parts)
             made = sum(part.tally.tried for part in item.parts)
-            agree = "both sides agree" if item.verdict is Verdict.TRUE else "compared"
+            held = "holds" if item.verdict is Verdict.TRUE else "compared"
             lines.append(
                 f"{item.verdict:8} {item.name}: {len(item.steps)} step{'s' * (len(item.steps) != 1)}, "
-                f"{agree} at {effective} point{'s' * (effective != 1)}{_agreement(item)}"
+                f"{held} at {effective} point{'s' * (effective != 1)}{_agreement(item)}"
                 + f"; {made - effective} more could not tell" * (made != effective)
             )
             if item.covered:
@@ -348,7 +350,7 @@ def _agreement(item: DerivationCheck) -> str:
     exact = min((part.digits for part in parts if part.digits is not None), default=None)
     sampled = min((part.sampled_digits for part in parts if part.sampled_digits is not None), default=None)
     lengths = sorted({length for part in parts for length in part.lengths})
-    words = f", to {exact} digits or more" if exact is not None else ""
+    words = f", equations to {exact} digits or more" if exact is not None else ""
     if sampled is not None:
         words += f", to {sampled} or more where sequences were sampled"
     return words + (f", at L = {', '.join(map(str, lengths))}" if lengths else "")
