@@ -92,7 +92,7 @@ class Frame:
 
 
 class HousePrinter(LatexPrinter):
-    """One printer per derivation: ``laws`` collects the token laws that have no name of their own, as p_1, p_2, ..., and
+    """One printer per derivation: ``laws`` collects the token laws that have no name of their own, as phi_1, phi_2, ..., and
     ``weights`` the weights of sequences with their tokens' law, as g, g', ..., ``configurations`` laws of configurations,
     ``attentions`` those that are not softmax.
 
@@ -388,10 +388,10 @@ class HousePrinter(LatexPrinter):
         return rf"\mathbb{{E}}{brackets(given_tokens, '[]')}"
 
     def law_name(self, law: ScalarLaw) -> str:
-        """N(mean, variance), Laplace(mean, scale), or p_i for a law that has no name."""
+        """N(mean, variance), Laplace(mean, scale), or phi_i for a law that has no name."""
         found = family(law)
         if found is None:
-            return self.laws.setdefault(law, f"p_{{{len(self.laws) + 1}}}")
+            return self.laws.setdefault(law, rf"\varphi_{{{len(self.laws) + 1}}}")
         name, parameters = found
         return f"{name}({','.join(self.superscript(parameter) for parameter in parameters)})"
 

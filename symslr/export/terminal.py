@@ -50,7 +50,7 @@ class TerminalPrinter(AsciiPrinter):
         return sorted(super()._as_ordered_terms(expr, order), key=falling)
 
     def law_name(self, law: ScalarLaw) -> str:
-        """N(mean, variance), Laplace(mean, scale), or p_i for a law that has no name."""
+        """N(mean, variance), Laplace(mean, scale), or phi_i for a law that has no name."""
         found = family(law)
         if found is None:
             return text_to_terminal(f"${self.house.law_name(law)}$")
