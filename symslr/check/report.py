@@ -124,7 +124,9 @@ class Tally:
 
 def _told(comparisons: Sequence[Comparison]) -> Tally:
     effective = [c for c in comparisons if c.effective]
-    exact = [c for c in effective if c.z is None and c.remainder is None and not c.one_sided and c.verdict is Verdict.TRUE]
+    exact = [
+        c for c in effective if c.z is None and c.remainder is None and not c.one_sided and c.verdict is Verdict.TRUE
+    ]
     seen: dict[str, list[Fraction]] = {}
     for name, value in (pair for c in effective for pair in c.values):
         if name not in ("L", "P_L"):
@@ -320,7 +322,8 @@ class CheckReport:
             lines.append(
                 f"{item.verdict:8} {item.name}: {len(item.steps)} step{'s' * (len(item.steps) != 1)}, "
                 f"{held} at {effective} point{'s' * (effective != 1)}{_agreement(item)}"
-                + f"; {made - effective} more could not tell" * (made != effective)
+                + f"; {made - effective} more could not tell"
+                * (made != effective)
             )
             if item.covered:
                 ends = (f"{name} from {low} to {high}" for name, (low, high) in _as_decimals(item.covered).items())

@@ -79,10 +79,13 @@ def _here(section: Section, model: Definitions) -> list[str]:
 
 
 def _row(section: Section, numbers: Mapping[str, str], model: Definitions, above: Section | None = None) -> str:
-    """A result in a few lines: title, formula, verdict and link, with the hypotheses that ``above`` has not."""
-    given = (*above.hypotheses, *_here(above, model)) if above is not None else ()
-    new = ", ".join(text_to_tex(item) for item in section.hypotheses if item not in given)
-    more = " ".join([*([f"For {new}."] if new else []), *(item for item in _here(section, model) if item not in given)])
+    """A result in a few lines: title, formula, verdict and link; what its letters stand for where ``above`` has not said it,
+    and its hypotheses, all of them, unless they are those of ``above``.
+    """
+    given = _here(above, model) if above is not None else []
+    alike = above is not None and set(section.hypotheses) == set(above.hypotheses)
+    said = [] if alike or not section.hypotheses else [f"For {', '.join(map(text_to_tex, section.hypotheses))}."]
+    more = " ".join([*said, *(item for item in _here(section, model) if item not in given)])
     *before, last = section.equation
     alone = not before and not more
     letters = len(text_to_plain(section.title)) + len(numbers[section.name]) + 6
