@@ -15,6 +15,8 @@ from symslr.export.typed import text_to_plain
 
 LINE = 47.0
 """Width in em of a row."""
+FORMULA = 30.0
+"""Width in em of a formula that stands in a sentence."""
 
 
 def chapter(item: Chapter, numbers: Mapping[str, str], model: Definitions) -> list[str]:
@@ -59,7 +61,7 @@ def _theorem(item: Theorem, numbers: Mapping[str, str], model: Definitions) -> s
     else:
         shown = display(section.equation)
         said += [_proof(section, numbers)] if section.steps else []
-    said += map(_published, section.claims)
+    said += [_published(claim, section) for claim in section.claims]
     like = [r"\symslrmore{In the same steps}"] if item.like else []
     like += [_row(other, numbers, model, above=section) for other in item.like]
     heading = rf"\symslrresult{{{text_to_tex(section.title)}}}{{{section.name}}}{{{found}}}"
@@ -121,5 +123,8 @@ def _proof(section: Section, numbers: Mapping[str, str]) -> str:
     return rf"\emph{{Proof in {steps}:}} {', '.join(once)}."
 
 
-def _published(claim: ClaimEntry) -> str:
-    return f"{claim.label.capitalize()}: {source(claim.source)} {verdict(claim.verdict, tally=False)}."
+def _published(claim: ClaimEntry, section: Section) -> str:
+    """Where a formula is from and how it compares; the formula where it fits on the line and is written in another way."""
+    (first, *more), found = claim.lines, verdict(claim.verdict, tally=False)
+    fits = not more and claim.lines != section.result and width(first.tex) < FORMULA
+    return f"{claim.label.capitalize()}: {source(claim.source)}{f', ${first.tex}$' * fits} {found}."
