@@ -71,7 +71,7 @@ def _piece(token: str, tokens: deque[str]) -> str:
     if token == "{":
         return _group(tokens)
     if name in ("frac", "tfrac", "dfrac"):
-        return _fraction(*(_argument(tokens) for _ in range(2)), tokens)
+        return _fraction(_argument(tokens), _argument(tokens), tokens)
     if name == "sqrt":
         return f"sqrt({_argument(tokens)})"
     if name in ACCENTS:
