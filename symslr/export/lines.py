@@ -117,7 +117,7 @@ def _here(item: Derivation, printer: HousePrinter) -> Iterator[str]:
     for law in _ordered(expressions, ConfigurationLaw):
         name = printer.weight_name(law)
         if given := ", ".join(f"${left} {right}$" for left, right in parts(law, name, printer.doprint)):
-            yield rf"Under $\mathbb{{E}}_{{{name}}}$ {given}."
+            yield rf"Under $\mathbb{{E}}_{{{name}}}$: {given}."
     met = [node for kind in (Activation, ScoredActivation) for node in _ordered(expressions, kind)]
     others = [node for node in met if not getattr(node, "is_softmax", False)]
     yield from dict.fromkeys(
