@@ -39,7 +39,8 @@ def _way(way: Way) -> str:
     said += [rf"{{\raggedright Results used: {names}.\par}}"] if way.results else []
     if not said:
         return ""
-    return rf"\symslrhead{{Rests on}}{{weakest: {verdict(way.weakest)}}}" + "\\\\*\n{\\small " + " ".join(said) + "}"
+    weakest = f"weakest: {found}" if (found := verdict(way.weakest)) else ""
+    return rf"\symslrhead{{Rests on}}{{{weakest}}}" + "\\\\*\n{\\small " + " ".join(said) + "}"
 
 
 def _step(step: StepEntry) -> str:
