@@ -110,7 +110,7 @@ def derive_signal() -> Iterator[Derivation]:
             name="location-signal",
             introduction=r"The signal $\theta$ takes two values, $\theta_1$ with odds $e^\omega$, and positions have the prior "
             r"$\pi_l\propto e^{b(l)}$. The optimal attention is a softmax over tokens and heads together: head $k$ has the key "
-            r"$\sqrt\nu\,\theta_k$ and the bias $\log q_k-\theta_k^2\nu/2$, and a token's weight is the sum over its heads.",
+            r"$\sqrt\nu\,\theta_k$ and the bias $\log P(\theta_k)-\theta_k^2\nu/2$; a token's weight is summed over its heads.",
             ranges={**FEW, **BIASES},
         )
         .apply(SumOverSignal())
@@ -200,7 +200,9 @@ def derive_equally_correlated() -> Derivation:
         .apply(CommonPart())
         .apply(ScaleKeys())
         .apply(ShiftKeys(alone))
-        .claim(LocationBayesRisk(r[epsilon], alone, Delta), "symslr, softmax sees differences", label="own")
+        .claim(
+            LocationBayesRisk(r[epsilon], alone, Delta).definition(), "symslr, softmax sees differences", label="own"
+        )
     )
 
 
@@ -248,7 +250,7 @@ def derive_subset() -> Derivation:
             title="Exactly $s$ relevant tokens: optimal attention by elementary symmetric polynomials",
             name="location-subset",
             introduction=r"A subset of $s$ tokens is relevant, every one with the same probability, and $y$ is the sum of their "
-            r"values. With $w_m=e^{\sqrt\nu\chi_m}$ a token is relevant with probability $w_l\,e_{s-1}(w)_{m\ne l}/e_s(w)$, "
+            r"values. With $x_m=e^{\sqrt\nu\chi_m}$ a token is relevant with probability $x_l\,e_{s-1}(x)_{m\ne l}/e_s(x)$, "
             "where $e_s$ is the elementary symmetric polynomial. For $s=1$ this is softmax.",
             ranges={**FEW, s: [1, 2]},
         )

@@ -1,4 +1,4 @@
-"""The Bayes-optimal attention of any pair of token laws: normalised, kernel $p_1/p_0$."""
+r"""The Bayes-optimal attention of any pair of token laws: normalised, kernel $\varphi_1/\varphi_0$."""
 
 from collections.abc import Iterator
 
@@ -17,12 +17,12 @@ from symslr.theory.definitions import predictor, squared_loss
 s = Symbol("s", positive=True)
 
 WORDS = {
-    "variance-spike": "Here $p_0=\\mathcal{N}(0,1)$ and $p_1=\\mathcal{N}(0,s^2)$: the sign of the projection says nothing, "
-    "and a kernel that grows in one direction only cannot use its size.",
-    "laplace-shift": "Here both laws are Laplace laws, $p_1$ shifted by 1: the likelihood ratio is constant outside the "
+    "variance-spike": "Here $\\varphi_0=\\mathcal{N}(0,1)$ and $\\varphi_1=\\mathcal{N}(0,s^2)$: the sign of the projection "
+    "says nothing, and a kernel that grows in one direction only cannot use its size.",
+    "laplace-shift": "Here both laws are Laplace laws, $\\varphi_1$ shifted by 1: the likelihood ratio is constant outside the "
     "interval between the two centres, so a large projection is no stronger evidence than one of size 1.",
-    "student-shift": "Here both laws are Student's with 3 degrees of freedom, $p_1$ shifted by 2. The likelihood ratio tends "
-    "to 1 on both sides: a very large projection is no evidence at all, while softmax would give it all the attention.",
+    "student-shift": "Here both laws are Student's with 3 degrees of freedom, $\\varphi_1$ shifted by 2. The likelihood ratio "
+    "tends to 1 on both sides: a very large projection is no evidence at all, while softmax would give it all the attention.",
 }
 
 TITLES = {
@@ -44,8 +44,8 @@ def derive_optimal_attention() -> Iterator[Derivation]:
                 title=f"Bayes-optimal attention: {TITLES[task.name]}",
                 name=f"optimal-attention-{task.name}",
                 symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
-                introduction="The relevant token's key projection has law $p_1$, the others' $p_0$. The posterior of "
-                "the position is a normalised attention with the likelihood ratio as kernel; softmax is the case "
+                introduction="The relevant token's key projection has law $\\varphi_1$, the others' $\\varphi_0$. The "
+                "posterior of the position is a normalised attention with the likelihood ratio as kernel; softmax is the case "
                 f"of a Gaussian shift. {WORDS[task.name]}",
                 ranges={s: (Rational(3, 5), Rational(13, 10))},
                 sources=("duranthon2025, Sec. 4",),

@@ -213,7 +213,7 @@ def derive_bayes() -> Iterator[Derivation]:
 
 def derive_sigmoid() -> Iterator[Derivation]:
     w, kernel = exp(sqrt(nu) * x - nu / 2), Function("kappa", real=True)(x)
-    odds = exp(sqrt(nu) * x + nu / 2) / OTHERS
+    shifted = exp(sqrt(nu) * x + nu / 2)
 
     def one_token(body: Expr) -> Expr:
         return ScalarExpectation(body, x, STANDARD_NORMAL)
@@ -230,7 +230,7 @@ def derive_sigmoid() -> Iterator[Derivation]:
         )
         .apply(CauchySchwarz())
         .apply(CameronMartin())
-        .claim(one_token(odds / (1 + odds)), "symslr, the sigmoid", label="own")
+        .claim(one_token(shifted / (OTHERS + shifted)), "symslr, the sigmoid", label="own")
     )
     annealed = (
         Derivation(
@@ -247,7 +247,7 @@ def derive_sigmoid() -> Iterator[Derivation]:
         .apply(CameronMartin())
         .apply(Independence())
     )
-    yield annealed.claim(1 - one_token(odds / (1 + odds)), "symslr, the sigmoid's risk", label="own")
+    yield annealed.claim(1 - one_token(shifted / (OTHERS + shifted)), "symslr, the sigmoid's risk", label="own")
     bound = (
         annealed.apply(PowerOfOdds(S.One, r))
         .apply(Linearity())
@@ -264,8 +264,8 @@ def derive_sigmoid() -> Iterator[Derivation]:
         OTHERS ** (-((lamda - 1) ** 2) / (4 * lamda)),
         title="Sigmoid attention finds the relevant token above the same transition, with a smaller exponent",
         name="long-sigmoid-above",
-        introduction=r"$(\lambda-1)^2/(4\lambda)$ beside softmax's $(\sqrt\lambda-1)^2$: the same threshold, and half the exponent "
-        r"at $\lambda\gg1$. The bound holds for the sigmoid's risk, which is on the way.",
+        introduction=r"$(\lambda-1)^2/(4\lambda)$ beside softmax's $(\sqrt\lambda-1)^2$, and $\lambda/2-1$ from $\lambda=4$ on: "
+        r"the same threshold, and half the exponent at $\lambda\gg1$. The bound holds for the sigmoid's risk, which is on the way.",
     )
     yield (
         Derivation(

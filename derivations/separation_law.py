@@ -26,7 +26,7 @@ NETWORK = (
     r"Separation asks for $F>0$ on $D_1$ and $F=0$ on $D_0$ for softmax, and $F=0$ on both for linear attention"
     r" with the same weights. A neuron is bad if it fires where it must not, and useful if it fires for softmax on"
     r" $D_1$ and is not bad. The result is $(1-P_{\mathrm{bad}})^m-(1-P_{\mathrm{bad\ or\ useful}})^m$: the probability"
-    r" that no neuron is bad, less that all are idle."
+    r" that no neuron is bad, less that all are idle. The number $n/t$ of classes is an integer, and $j_3\le n$."
 )
 IDLE = r"Both means are finite sums over the signs on which a preactivation depends."
 BOUND = (

@@ -10,7 +10,7 @@ from symslr.algebra.rule import Rule
 from symslr.model.configuration import Directions, r
 from symslr.model.symbols import k, l, m
 
-PLACES = (l, m, k)
+PLACES = (m, l, k)
 """What a rule may call the index of a sum over tokens."""
 
 

@@ -13,6 +13,7 @@ from sympy.printing.str import StrPrinter
 from symslr.algebra.hypothesis import Hypothesis, of_open_means, of_weights
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.expression.expectation import LengthExpectation
+from symslr.expression.folded import Minimum
 from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
 from symslr.expression.sample import SampleExpectation
@@ -195,7 +196,9 @@ class Derivation:
         lines += [quantity.definition() for line in lines for quantity in sorted(line.atoms(Quantity), key=str)]
         means = (node for line in lines for node in line.atoms(LengthExpectation, SampleExpectation))
         laws = dict.fromkeys(node.law for node in sorted(means, key=str) if node.law.is_Symbol)
-        symbols = sorted({s for line in lines for s in line.free_symbols if s.is_Symbol} - laws.keys(), key=str)
+        bound = {node.variable for line in lines for node in line.atoms(Minimum)}
+        free = {s for line in lines for s in line.free_symbols if s.is_Symbol}
+        symbols = sorted((free | bound) - laws.keys(), key=str)
         told = []
         for fact, one, many in SYMBOLS:
             found = [symbol for symbol in symbols if fact(symbol)]

@@ -138,6 +138,7 @@ def _judge(left: Outcome, right: Outcome, case: _Case) -> Comparison:
         methods=(left.method, right.method),
         statistical=statistical,
         vanishing=difference <= tolerance <= NOTHING and scale <= numerical,
+        one_sided=case.one_sided,
     )
 
 

@@ -44,6 +44,7 @@ class Comparison:
         methods: how each number was made, in words.
         statistical: whether one of the numbers is a mean over sampled sequences.
         vanishing: whether both sides are 0, which could have failed and shows little.
+        one_sided: whether the left side was to be at most the right one, and may be any amount smaller.
     """
 
     point: str
@@ -64,6 +65,7 @@ class Comparison:
     methods: tuple[str, str] = ("", "")
     statistical: bool = False
     vanishing: bool = False
+    one_sided: bool = False
 
     def as_json(self) -> dict[str, object]:
         """Numbers as decimal strings."""
@@ -122,7 +124,9 @@ class Tally:
 
 def _told(comparisons: Sequence[Comparison]) -> Tally:
     effective = [c for c in comparisons if c.effective]
-    exact = [c for c in effective if c.z is None and c.remainder is None and c.verdict is Verdict.TRUE]
+    exact = [
+        c for c in effective if c.z is None and c.remainder is None and not c.one_sided and c.verdict is Verdict.TRUE
+    ]
     seen: dict[str, list[Fraction]] = {}
     for name, value in (pair for c in effective for pair in c.values):
         if name not in ("L", "P_L"):
@@ -314,9 +318,12 @@ class CheckReport:
                 continue
             effective = sum(part.tally.effective for part in item.parts)
             made = sum(part.tally.tried for part in item.parts)
+            held = "holds" if item.verdict is Verdict.TRUE else "compared"
             lines.append(
                 f"{item.verdict:8} {item.name}: {len(item.steps)} step{'s' * (len(item.steps) != 1)}, "
-                f"{effective} of {made} comparisons effective{_agreement(item)}"
+                f"{held} at {effective} point{'s' * (effective != 1)}{_agreement(item)}"
+                + f"; {made - effective} more could not tell"
+                * (made != effective)
             )
             if item.covered:
                 ends = (f"{name} from {low} to {high}" for name, (low, high) in _as_decimals(item.covered).items())
@@ -334,7 +341,8 @@ class CheckReport:
             lines.append(f"stopped: {counts['stopped']}")
         both, could_fail = counts["comparisons"], counts["effective"]
         lines.append(
-            f"comparisons: {counts['tried']} tried, {both} with numbers on both sides, {could_fail} of them effective"
+            f"comparisons: {counts['tried']} tried, {both} with numbers on both sides, {could_fail} of them able to tell "
+            "a wrong formula"
         )
         return "\n".join([*lines, *([self.when] if any(item.version for item in self.derivations) else [])])
 
@@ -345,9 +353,9 @@ def _agreement(item: DerivationCheck) -> str:
     exact = min((part.digits for part in parts if part.digits is not None), default=None)
     sampled = min((part.sampled_digits for part in parts if part.sampled_digits is not None), default=None)
     lengths = sorted({length for part in parts for length in part.lengths})
-    words = f", {exact} digits or more" if exact is not None else ""
+    words = f", equations to {exact} digits or more" if exact is not None else ""
     if sampled is not None:
-        words += f", {sampled} or more where sequences were sampled"
+        words += f", to {sampled} or more where sequences were sampled"
     return words + (f", at L = {', '.join(map(str, lengths))}" if lengths else "")
 
 

@@ -30,6 +30,9 @@ CHECKED = (
 )
 """What the table of checks says about itself."""
 
+IN_RULES = "Sums and products over $l$ or $m$ without limits run over all tokens."
+"""What the statements of the rules leave out."""
+
 
 @dataclass(frozen=True)
 class RuleEntry:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symslr.export.text import text_to_plain
+from symslr.export.typed import text_to_plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

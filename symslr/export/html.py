@@ -10,6 +10,7 @@ from symslr.export.bibliography import Reference, key_of, place_in
 from symslr.export.breaking import INDENT, Line
 from symslr.export.mathml import mathml
 from symslr.export.text import text_to_html
+from symslr.export.typed import text_to_plain
 from symslr.export.verdicts import SIGNS, Verdict
 
 
@@ -84,7 +85,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, kind
     body = "".join(
         f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>' for first, *rest in rows
     )
-    label = f'<caption class="spoken">{escape(caption)}</caption>'
+    label = f'<caption class="spoken">{escape(text_to_plain(caption))}</caption>'
     opening = f'<table class="{kind}">' if kind else "<table>"
     return f'<div class="scroll">{opening}{label}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 

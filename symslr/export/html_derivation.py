@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from symslr.export.breaking import Line
-from symslr.export.content import CHECKED, ClaimEntry, RuleEntry, Section, StepEntry, Way
+from symslr.export.content import CHECKED, IN_RULES, ClaimEntry, RuleEntry, Section, StepEntry, Way
 from symslr.export.html import detail, display, folded, folding, part, source, text, verdict
 from symslr.export.tex_rules import statement_lines
 from symslr.export.text import anchor
@@ -104,7 +104,7 @@ def rules(entries: Sequence[RuleEntry]) -> str:
         items.append(f'<dt id="rule-{rule.anchor}">R{rule.number} {text(rule.name)}{origin}</dt>')
         items.append(f"<dd>{display(tuple(Line(0, line) for line in statement_lines(rule.statement)))}</dd>")
         items += [f"<dd>Conditions: {text(rule.conditions)}.</dd>"] if rule.conditions else []
-    listed = f'<dl class="rules">{"".join(items)}</dl>'
+    listed = f'<p>{text(IN_RULES)}</p><dl class="rules">{"".join(items)}</dl>'
     return part("rules", "Rules used", folded(f"{len(entries)} rules, with their statements and conditions", listed))
 
 

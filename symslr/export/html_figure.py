@@ -10,7 +10,7 @@ from symslr.export import kept_numbers
 from symslr.export.adaptive import adaptive
 from symslr.export.figures import Drawn
 from symslr.export.html import table, text
-from symslr.export.text import text_to_plain
+from symslr.export.typed import text_to_plain
 from symslr.export.validated import rows_to_html
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from sympy import Abs, Expr, Poly, PolynomialError, expand_log, log, simplify
+from sympy import Abs, Basic, Expr, Poly, PolynomialError, S, expand_log, log, simplify
+from sympy.core.function import AppliedUndef
 
+from symslr.model.configuration import ALIKE, ONE, ConfigurationLaw, Signals
 from symslr.model.exponential import constant_value
+from symslr.model.open_function import OpenFunction
 from symslr.model.scalar_law import ScalarLaw, laplace, normal
 from symslr.model.symbols import x
 
@@ -43,3 +47,18 @@ def _laplace(law: ScalarLaw, distance: Expr) -> tuple[str, tuple[Expr, ...]] | N
 def _same(one: ScalarLaw, other: ScalarLaw) -> bool:
     ends = one.args[1:] == other.args[1:]
     return bool(ends and (one == other or constant_value(one.density / other.density) == 1))
+
+
+def parts(law: ConfigurationLaw, name: str, say: Callable[[Basic], str]) -> Iterator[tuple[str, str]]:
+    """What a law of configurations is made of, each as (LaTeX of its name, its formula), but for what is left open: prior and
+    law of the signal up to a factor, the weight that is called ``name``, covariances of keys and of dependent values.
+    """
+    signal = law.prior.signal
+    found: list[tuple[str, Expr]] = [(r"P(r) \propto", law.prior.mass)]
+    if isinstance(signal, Signals) and signal != ONE:
+        points = ((point[0] if len(point) == 1 else point, weight) for point, weight in signal.support)
+        found += [(rf"P(\theta = {say(point)}) \propto", weight) for point, weight in points]
+    found += [(rf"{name}(h,\chi) =", law.weight)] if law.weight != S.One else []
+    found += [("K_{lm} =", law.covariance)]
+    found += [("C_{lm} =", law.values)] if law.values != ALIKE else []
+    yield from ((left, say(right)) for left, right in found if not isinstance(right, (AppliedUndef, OpenFunction)))

@@ -15,12 +15,14 @@ from symslr.cache.results import Cache, key_of
 from symslr.check.replay import citations
 from symslr.export.arrange import order
 from symslr.export.breaking import Line, latex_lines
+from symslr.export.laws import parts
 from symslr.export.measure import width
 from symslr.export.printing import HousePrinter, brackets
 from symslr.expression.folded import Activation
 from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
 from symslr.expression.scored import ScoredActivation
+from symslr.model.configuration import ConfigurationLaw
 from symslr.model.open_function import OpenFunction
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
@@ -112,6 +114,10 @@ def _here(item: Derivation, printer: HousePrinter) -> Iterator[str]:
         if law.weight != 1 and (name := printer.weight_name(law)) not in said:
             said[name] = _weight(law, name, printer)
     yield from filter(None, said.values())
+    for law in _ordered(expressions, ConfigurationLaw):
+        name = printer.weight_name(law)
+        if given := ", ".join(f"${left} {right}$" for left, right in parts(law, name, printer.doprint)):
+            yield rf"Under $\mathbb{{E}}_{{{name}}}$: {given}."
     met = [node for kind in (Activation, ScoredActivation) for node in _ordered(expressions, kind)]
     others = [node for node in met if not getattr(node, "is_softmax", False)]
     yield from dict.fromkeys(

@@ -21,7 +21,7 @@ from symslr.export.provenance import HEADING as MADE_WITH
 from symslr.export.provenance import Provenance, provenance_to_html
 from symslr.export.published import HEADING as FOUND
 from symslr.export.published import found_to_html
-from symslr.export.text import text_to_plain
+from symslr.export.typed import text_to_plain
 from symslr.export.validated import validations_to_html
 from symslr.export.verdicts import SIGNS, Word
 

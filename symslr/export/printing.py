@@ -39,12 +39,13 @@ from symslr.export.laws import family
 from symslr.export.measure import width as measured
 from symslr.export.text import name_to_tex
 from symslr.expression.at import At
-from symslr.expression.configuration import PosteriorMean
+from symslr.expression.configuration import ConfigurationExpectation, PosteriorMean
 from symslr.expression.expectation import Expectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Minimum
 from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.signs import Indicator, Relu
+from symslr.model.configuration import ConfigurationLaw
 from symslr.model.scalar_law import ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 
@@ -91,8 +92,9 @@ class Frame:
 
 
 class HousePrinter(LatexPrinter):
-    """One printer per derivation: ``laws`` collects the token laws that have no name of their own, as p_1, p_2, ..., and
-    ``weights`` the weights of sequences with their tokens' law, as g, g', ..., ``attentions`` those that are not softmax.
+    """One printer per derivation: ``laws`` collects the token laws that have no name of their own, as phi_1, phi_2, ..., and
+    ``weights`` the weights of sequences with their tokens' law, as g, g', ..., ``configurations`` laws of configurations,
+    ``attentions`` those that are not softmax.
 
     Differences from SymPy: plain terms come before expectations and integrals; large factors stand after the fraction;
     1/sqrt(2 pi) is one root; a superscript of e has slashed fractions and a long one becomes exp(...); the law of a
@@ -103,6 +105,7 @@ class HousePrinter(LatexPrinter):
         super().__init__()
         self.laws: dict[ScalarLaw, str] = {}
         self.weights: dict[tuple[Expr, ScalarLaw], str] = {}
+        self.configurations: dict[ConfigurationLaw, str] = {}
         self.attentions: dict[tuple[Basic, ...], str] = {}
         self._slashed = False
         self._named = False
@@ -362,7 +365,9 @@ class HousePrinter(LatexPrinter):
         """E with what it runs over below: the weight of sequences, a variable and its law, or what the node itself says."""
         if isinstance(expr, ScalarExpectation):
             below = rf"{self._print(expr.variable)}\sim {self.law_name(expr.law)}"
-        elif isinstance(expr, SequenceExpectation) and expr.law.weight != S.One:
+        elif isinstance(expr, ConfigurationExpectation) or (
+            isinstance(expr, SequenceExpectation) and expr.law.weight != S.One
+        ):
             below = self.weight_name(expr.law)
         else:
             below = expr.below(self)
@@ -383,15 +388,21 @@ class HousePrinter(LatexPrinter):
         return rf"\mathbb{{E}}{brackets(given_tokens, '[]')}"
 
     def law_name(self, law: ScalarLaw) -> str:
-        """N(mean, variance), Laplace(mean, scale), or p_i for a law that has no name."""
+        """N(mean, variance), Laplace(mean, scale), or phi_i for a law that has no name."""
         found = family(law)
         if found is None:
-            return self.laws.setdefault(law, f"p_{{{len(self.laws) + 1}}}")
+            return self.laws.setdefault(law, rf"\varphi_{{{len(self.laws) + 1}}}")
         name, parameters = found
         return f"{name}({','.join(self.superscript(parameter) for parameter in parameters)})"
 
-    def weight_name(self, law: SequenceLaw) -> str:
-        """g, g', ...: a letter for every weight that is met, also where it is written in another way."""
+    def weight_name(self, law: SequenceLaw | ConfigurationLaw) -> str:
+        """g, g', ...: a letter for every weight that is met, also where it is written in another way; of configurations
+        w, w', ... for every law, 0, 0', ... for those without a weight.
+        """
+        if isinstance(law, ConfigurationLaw):
+            kind = "0" if law.weight == S.One else "w"
+            met = sum(name[0] == kind for name in self.configurations.values())
+            return self.configurations.setdefault(law, kind + "'" * met)
         for (weight, base), name in self.weights.items():
             if base == law.base and (weight == law.weight or powsimp(law.weight / weight) == 1):
                 return name

@@ -21,7 +21,7 @@ OPENING = (
 
 GROUPS = {
     Standing.DERIVED: ("Proved", "It follows by rules from the definitions, and every step was checked."),
-    Standing.CONFIRMED: (
+    Standing.ESTIMATED: (
         "Estimated",
         "Independent numbers agree with it; a proof is missing, or covers a part of it.",
     ),
@@ -40,14 +40,14 @@ POSTULATED = (
 
 SIGNS = {
     Standing.DERIVED: ("good", "✓", r"\symslrtrue"),
-    Standing.CONFIRMED: ("good", "≈", r"\symslrtrue"),
+    Standing.ESTIMATED: ("good", "≈", r"\symslrtrue"),
     Standing.DIFFERS: ("open", "≠", r"\symslrdiffers"),
     Standing.OPEN: ("none", "?", r"\symslrunknown"),
 }
 
 
 def tally(items: Sequence[Judged]) -> str:
-    """How many statements there are, and how many are derived, confirmed, different and open, in words."""
+    """How many statements there are, and how many are derived, estimated, different and open, in words."""
     return f"{len(items)} statement{'s' * (len(items) != 1)}: {in_words(dict(counted(items)))}."
 
 

@@ -9,10 +9,11 @@ from sympy import Expr, S
 from symslr.algebra.derivation import AsciiPrinter, Derivation
 from symslr.check.points import restrictions
 from symslr.export.arrange import falling
-from symslr.export.laws import family
+from symslr.export.laws import family, parts
 from symslr.export.lines import rests_on
 from symslr.export.printing import HousePrinter
 from symslr.export.typed import text_to_terminal
+from symslr.expression.configuration import ConfigurationExpectation
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
 from symslr.model.scalar_law import ScalarLaw
@@ -39,7 +40,9 @@ class TerminalPrinter(AsciiPrinter):
             name = r"\softmax" if expr.is_softmax else self.house.attention_name(expr)
             self.met |= {} if expr.is_softmax else {name: expr}
             return f"{name[1:]}{f'({self._print(expr.scores)})' * expr.is_softmax}[{self._print(expr.index)}]"
-        if isinstance(expr, SequenceExpectation) and expr.law.weight != S.One:
+        if isinstance(expr, ConfigurationExpectation) or (
+            isinstance(expr, SequenceExpectation) and expr.law.weight != S.One
+        ):
             return f"E_{self.house.weight_name(expr.law)}[{self._print(expr.body)}]"
         return str(super()._print(expr, **kwargs))
 
@@ -47,7 +50,7 @@ class TerminalPrinter(AsciiPrinter):
         return sorted(super()._as_ordered_terms(expr, order), key=falling)
 
     def law_name(self, law: ScalarLaw) -> str:
-        """N(mean, variance), Laplace(mean, scale), or p_i for a law that has no name."""
+        """N(mean, variance), Laplace(mean, scale), or phi_i for a law that has no name."""
         found = family(law)
         if found is None:
             return text_to_terminal(f"${self.house.law_name(law)}$")
@@ -72,9 +75,13 @@ class TerminalPrinter(AsciiPrinter):
     def said(self) -> list[str]:
         """What the weights are, where several were met, the densities of the laws without a name, and attentions."""
         met = [f"{letter} = {self.doprint(weight)}" for (weight, _), letter in self.house.weights.items()]
+        met = met if len(met) > 1 else []
+        for law, name in self.house.configurations.items():
+            given = [f"{text_to_terminal(f'${left}$')} {right}" for left, right in parts(law, name, self.doprint)]
+            met += [f"E_{name}: {', '.join(given)}"] * bool(given)
         laws = [f"{self.law_name(law)}(x) = {self.doprint(law.density)}" for law in self.house.laws]
         shares = [f"{name[1:]}[l] = {self.doprint(node.at(l).doit())}" for name, node in self.met.items()]
-        return [f"  with {text}" for text in (*(met if len(met) > 1 else []), *laws, *shares)]
+        return [f"  with {text}" for text in (*met, *laws, *shares)]
 
 
 def formula_to_terminal(expr: Expr) -> str:

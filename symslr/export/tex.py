@@ -16,7 +16,8 @@ from symslr.export.tex_derivation import fragment
 from symslr.export.tex_figures import figure
 from symslr.export.tex_results import chapter
 from symslr.export.tex_rules import rules_to_tex
-from symslr.export.text import plain_to_tex, text_to_plain, text_to_tex
+from symslr.export.text import plain_to_tex, text_to_tex
+from symslr.export.typed import text_to_plain
 
 MACROS = r"""% Macros for the fragments of symslr. In the preamble of your paper:
 %   \usepackage{amsmath,amssymb,xcolor}
@@ -63,7 +64,8 @@ PAPER = r"""\newcommand{\symslrresult}[3]{\par\medskip\noindent\phantomsection\l
 \newcommand{\symslrlast}[1]{\unskip\nobreak\hfill\penalty50\hskip1em\hbox{}\nobreak\hfill\mbox{\small #1}}
 \newcommand{\symslrsee}[2]{\href{supplement.pdf\#symslr:#1}{\small #2}}
 \newcommand{\symslrmore}[1]{\par\smallskip\noindent{\small\emph{#1:}}\nopagebreak}
-\newcommand{\symslrrow}[3]{\par\noindent\phantomsection\label{symslr:#1}{\small\hangindent=1.5em #2\symslrlast{#3}\par}}
+\newcommand{\symslrrow}[3]{\par\noindent\phantomsection\label{symslr:#1}{\small\hangindent=1.5em\interlinepenalty=10000\relax
+  #2\symslrlast{#3}\par}}
 \AtBeginDocument{\abovedisplayskip=4pt plus 2pt\belowdisplayskip=4pt plus 2pt
   \abovedisplayshortskip=2pt plus 2pt\belowdisplayshortskip=3pt plus 2pt}
 \makeatletter

@@ -8,7 +8,8 @@ from symslr.export.breaking import INDENT, Line
 from symslr.export.content import ClaimEntry, Section, StepEntry, Way
 from symslr.export.latex import detail, display, source, verdict
 from symslr.export.measure import width
-from symslr.export.text import plain_to_tex, text_to_plain, text_to_tex
+from symslr.export.text import plain_to_tex, text_to_tex
+from symslr.export.typed import text_to_plain
 from symslr.export.verdicts import Verdict, Word
 
 ROOM = 45.0

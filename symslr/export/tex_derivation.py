@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from symslr.export.content import ClaimEntry, Section, StepEntry, Way
 from symslr.export.latex import detail, display, source, verdict
-from symslr.export.text import plain_to_tex, text_to_plain, text_to_tex
+from symslr.export.text import plain_to_tex, text_to_tex
+from symslr.export.typed import text_to_plain
 
 
 def fragment(section: Section) -> str:
@@ -38,7 +39,8 @@ def _way(way: Way) -> str:
     said += [rf"{{\raggedright Results used: {names}.\par}}"] if way.results else []
     if not said:
         return ""
-    return rf"\symslrhead{{Rests on}}{{weakest: {verdict(way.weakest)}}}" + "\\\\*\n{\\small " + " ".join(said) + "}"
+    weakest = f"weakest: {found}" if (found := verdict(way.weakest)) else ""
+    return rf"\symslrhead{{Rests on}}{{{weakest}}}" + "\\\\*\n{\\small " + " ".join(said) + "}"
 
 
 def _step(step: StepEntry) -> str:

@@ -10,10 +10,13 @@ from symslr.export.latex import display, source, verdict
 from symslr.export.measure import width
 from symslr.export.placing import SHOWN_CHAIN, Chapter, Theorem
 from symslr.export.tex_chain import LETTER, aligned, indented, row
-from symslr.export.text import text_to_plain, text_to_tex
+from symslr.export.text import text_to_tex
+from symslr.export.typed import text_to_plain
 
 LINE = 47.0
 """Width in em of a row."""
+FORMULA = 30.0
+"""Width in em of a formula that stands in a sentence."""
 
 
 def chapter(item: Chapter, numbers: Mapping[str, str], model: Definitions) -> list[str]:
@@ -58,7 +61,7 @@ def _theorem(item: Theorem, numbers: Mapping[str, str], model: Definitions) -> s
     else:
         shown = display(section.equation)
         said += [_proof(section, numbers)] if section.steps else []
-    said += map(_published, section.claims)
+    said += [_published(claim, section) for claim in section.claims]
     like = [r"\symslrmore{In the same steps}"] if item.like else []
     like += [_row(other, numbers, model, above=section) for other in item.like]
     heading = rf"\symslrresult{{{text_to_tex(section.title)}}}{{{section.name}}}{{{found}}}"
@@ -78,10 +81,13 @@ def _here(section: Section, model: Definitions) -> list[str]:
 
 
 def _row(section: Section, numbers: Mapping[str, str], model: Definitions, above: Section | None = None) -> str:
-    """A result in a few lines: title, formula, verdict and link, with the hypotheses that ``above`` has not."""
-    given = (*above.hypotheses, *_here(above, model)) if above is not None else ()
-    new = ", ".join(text_to_tex(item) for item in section.hypotheses if item not in given)
-    more = " ".join([*([f"For {new}."] if new else []), *(item for item in _here(section, model) if item not in given)])
+    """A result in a few lines: title, formula, verdict and link; what its letters stand for where ``above`` has not said it,
+    and its hypotheses, all of them, unless they are those of ``above``.
+    """
+    given = _here(above, model) if above is not None else []
+    alike = above is not None and set(section.hypotheses) == set(above.hypotheses)
+    said = [] if alike or not section.hypotheses else [f"For {', '.join(map(text_to_tex, section.hypotheses))}."]
+    more = " ".join([*said, *(item for item in _here(section, model) if item not in given)])
     *before, last = section.equation
     alone = not before and not more
     letters = len(text_to_plain(section.title)) + len(numbers[section.name]) + 6
@@ -117,5 +123,8 @@ def _proof(section: Section, numbers: Mapping[str, str]) -> str:
     return rf"\emph{{Proof in {steps}:}} {', '.join(once)}."
 
 
-def _published(claim: ClaimEntry) -> str:
-    return f"{claim.label.capitalize()}: {source(claim.source)} {verdict(claim.verdict, tally=False)}."
+def _published(claim: ClaimEntry, section: Section) -> str:
+    """Where a formula is from and how it compares; the formula where it fits on the line and is written in another way."""
+    (first, *more), found = claim.lines, verdict(claim.verdict, tally=False)
+    fits = not more and claim.lines != section.result and width(first.tex) < FORMULA
+    return f"{claim.label.capitalize()}: {source(claim.source)}{f', ${first.tex}$' * fits} {found}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symslr.export.content import RuleEntry
+from symslr.export.content import IN_RULES, RuleEntry
 from symslr.export.latex import source
 from symslr.export.measure import width
 from symslr.export.text import text_to_tex
@@ -17,7 +17,7 @@ QUAD = r"\qquad"
 
 def rules_to_tex(rules: Sequence[RuleEntry]) -> str:
     """A section with the statement, the conditions and the origin of each; steps link to it by its number."""
-    parts = [r"\section{Rules used}", r"\begin{description}\setlength{\itemsep}{0pt}", *map(_rule, rules)]
+    parts = [r"\section{Rules used}", IN_RULES, r"\begin{description}\setlength{\itemsep}{0pt}", *map(_rule, rules)]
     return "\n".join([r"\newcounter{symslrrulecount}", ADJUST, *parts, r"\end{description}"])
 
 

@@ -21,8 +21,6 @@ COMMANDS = re.compile(r"\\(emph|textbf|textit|texttt|text)\{([^{}]*)\}")
 CODE = re.compile(r"\\texttt\{[^{}]*\}")
 """What is typed as it stands: no two hyphens in it are a dash."""
 TAGS = {"emph": "em", "textit": "em", "textbf": "strong", "texttt": "code", "text": "span"}
-SPOKEN = {r"\sim": "~", r"\in": "in", r"\infty": "∞", r"\to": "→", r"\leq": "≤", r"\geq": "≥", r"\log": "log"}
-"""Commands as plain text has them."""
 PLAIN = {"---": "—", "--": "–", "``": "“", "''": "”", "~": "\u00a0", "\\,": "\u202f", "\\ ": " ", "\\\\": " "}
 
 
@@ -106,19 +104,6 @@ def _plain_to_html(text: str) -> str:
     text = text.replace("\0", "-")
     text = html.escape(re.sub(r"\\([%&#_$])", r"\1", text), quote=False)
     return COMMANDS.sub(lambda found: f"<{TAGS[found[1]]}>{found[2]}</{TAGS[found[1]]}>", text)
-
-
-def text_to_plain(text: str, *, greek: bool = True) -> str:
-    """``text`` without markup, for window titles; ``greek=False`` spells the letters out, for PDF bookmarks."""
-    bare = COMMANDS.sub(r"\2", text.replace("$", ""))
-    bare = re.sub(r"\\(?:mathrm|mathcal|mathbb|operatorname)", "", bare)
-    for command, said in SPOKEN.items():
-        bare = re.sub(rf"\s*{re.escape(command)}(?![A-Za-z])\s*", f" {said if greek else command[1:]} ", bare)
-    bare = re.sub(r"\\([{}])", lambda brace: {"{": "\0", "}": "\1"}[brace[1]], bare)
-    for letter, name in GREEK.items():
-        bare = re.sub(rf"\\{name}(?![A-Za-z])", letter, bare)
-        bare = bare if greek else bare.replace(letter, name)
-    return re.sub(r"[{}\\]", "", bare).replace("\0", "{").replace("\1", "}")
 
 
 def sentence(note: str) -> str:

@@ -55,7 +55,7 @@ class Verdict:
     Attributes:
         word: the verdict.
         effective, total: comparisons that could tell a true equation from a false one, of all that were made.
-        digits: the fewest digits to which the effective deterministic comparisons agreed; None where there were none.
+        digits: the fewest digits to which both sides of equations agreed; None where there were none.
         detail: plain text, such as where the sides differ.
     """
 
@@ -67,12 +67,10 @@ class Verdict:
 
     @property
     def tally(self) -> str:
-        """The numbers behind the word, such as "both sides agree at 12 points, to 25 digits or more"."""
-        digits = f", to {self.digits} digit{'s' if self.digits != 1 else ''} or more" if self.digits else ""
+        """The numbers behind the word, such as "holds at 12 points, equations to 25 digits or more"."""
+        digits = f", equations to {self.digits} digit{'s' if self.digits != 1 else ''} or more" if self.digits else ""
         alike = self.word in (Word.TRUE, Word.CONFIRMED, Word.EQUAL)
-        told = (
-            f"both sides {'agree' if alike else 'were compared'} at {self.effective} point{'s' * (self.effective != 1)}"
-        )
+        told = f"{'holds' if alike else 'compared'} at {self.effective} point{'s' * (self.effective != 1)}"
         return f"{told}{digits if alike else ''}" if self.effective else ""
 
 

@@ -188,7 +188,7 @@ class ShiftedDensity(Expr):
         return exp(exponent)
 
     def _sympystr(self, printer: StrPrinter) -> str:
-        return f"N({', '.join(map(str, self.means))})/N(0)"
+        return f"N(chi; {', '.join(map(str, self.means))}, K)/N(chi; 0, K)"
 
     def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
         power = "" if exp is None else f"^{{{exp}}}"

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cache
 from typing import ClassVar, final
 
-from sympy import Basic, Dummy, Expr, Rational, S, Sum, sqrt
+from sympy import Basic, Dummy, Expr, Function, Rational, S, Sum, sqrt
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
@@ -73,7 +73,7 @@ def attention_at_key(attention: Attention, length: Expr = L) -> ScoredActivation
 
 
 ANY_NORMALISED = ScoredActivation(epsilon, OpenKernel(x), S.One, o, score(m), L)
-ANY_ELEMENTWISE = ScoredActivation(epsilon, OpenKernel(x), S.Zero, S.Zero, score(m), L)
+ANY_ELEMENTWISE = ScoredActivation(epsilon, Function("kappa", real=True)(x), S.Zero, S.Zero, score(m), L)
 """Attentions with a kernel, and an offset o >= 0, that are left open."""
 
 

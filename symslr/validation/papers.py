@@ -187,7 +187,7 @@ def weighed(
     return found
 
 
-HOLDS = (Standing.DERIVED, Standing.CONFIRMED)
+HOLDS = (Standing.DERIVED, Standing.ESTIMATED)
 BORNE_OUT = (Likeness.SAME, Likeness.ANSWERED)
 """Verdicts that stand only where the checks bear them out."""
 

@@ -1,4 +1,4 @@
-"""Published statements and what was found about each: derived, confirmed, differs, or open."""
+"""Published statements and what was found about each: derived, estimated, differs, or open."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Standing(StrEnum):
     """What was found about a published statement.
 
     derived: it follows by rules from the definitions, and every step was checked.
-    confirmed: numbers agree with it that know nothing of it, or as far as its derivation goes.
+    estimated: numbers agree with it that know nothing of it, or as far as its derivation goes.
     differs: what is derived or measured disagrees with it as it was quoted to us.
     open: nothing was found, or what was found decides nothing.
     """
 
     DERIVED = "derived"
-    CONFIRMED = "confirmed"
+    ESTIMATED = "estimated"
     DIFFERS = "differs"
     OPEN = "open"
 
@@ -45,7 +45,7 @@ class Statement:
         validations: (name of a validation, beginning of its comparisons' names) pairs.
         against: such pairs that contradict the statement where they hold.
         remark: what a reader should know beside the verdict.
-        reach: how much of the statement its evidence covers: "whole"; "part", so that it is confirmed at best; or
+        reach: how much of the statement its evidence covers: "whole"; "part", so that it is estimated at best; or
             "none", so that it stays open whatever agrees.
     """
 
@@ -163,7 +163,7 @@ def _judged(item: Statement, checked: Mapping[str, DerivationCheck], ran: Mappin
     elif derived and item.reach == "whole" and all(each.holds for each in derived):
         standing = Standing.DERIVED
     else:
-        standing = Standing.CONFIRMED
+        standing = Standing.ESTIMATED
     return Judged(item, standing, evidence)
 
 

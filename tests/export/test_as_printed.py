@@ -92,7 +92,7 @@ def law(node: Expr, printer: HousePrinter) -> str:
         case SequenceExpectation():
             return "0" if node.law.weight == 1 else printer.weight_name(node.law)
         case ConfigurationExpectation():
-            return "0" if node.law.weight == 1 else "w"
+            return printer.weight_name(node.law)
         case ConfigurationMean():
             return "h"
         case LengthExpectation():
@@ -211,5 +211,10 @@ def test_a_terminal_shows_the_heads_of_the_tree() -> None:
             text = printer.doprint(formula)
             meant = Counter(sign for node in with_heads(formula) for sign in typed_head(node, printer))
             assert Counter(typed_heads(text)) == meant, f"{item.name}: {text}"
+            for node in with_heads(formula):
+                inside = {v for each in with_heads(node.args[0]) if type(each) in SIGNS for v in each.variables}
+                assert type(node) not in SIGNS or inside.isdisjoint(node.variables), (
+                    f"{item.name}: one index twice in {text}"
+                )
             seen += sum(meant.values())
     assert seen > 2000

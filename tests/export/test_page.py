@@ -238,7 +238,7 @@ def test_published_statements_versions_and_seeds_are_said(report: ReportFiles) -
     page = report.html.read_text(encoding="utf-8")
     paper, behind = (path.read_text(encoding="utf-8") for path in report.tex)
     for markup in (page, paper):
-        assert "1 statement: 1 confirmed." in markup
+        assert "1 statement: 1 estimated." in markup
         assert "Estimated" in markup
     assert r"{\small \cite[Lemma 1]{stein1981}}" in paper  # its brackets stand in no others
     for markup in (page, behind):

@@ -17,8 +17,18 @@ from symslr.export.breaking import Line
 from symslr.export.content import Content, Section, content
 from symslr.export.definitions import definitions
 from symslr.export.figures import Drawn, Figure
-from symslr.export.placing import FOUNDATION, ROW_LINES, THEOREM_LINES, Theorem, chapters, numbers, paper_figures
+from symslr.export.placing import (
+    FOUNDATION,
+    ROW_LINES,
+    THEOREM_LINES,
+    Chapter,
+    Theorem,
+    chapters,
+    numbers,
+    paper_figures,
+)
 from symslr.export.printing import house_latex
+from symslr.export.tex_results import chapter
 from symslr.export.tex_supplement import supplement
 from symslr.validation.papers import Entry, Likeness
 from symslr.validation.published import Evidence, Judged, Standing, Statement
@@ -177,6 +187,17 @@ def test_the_links_of_the_paper_arrive_at_its_numbers_in_the_supplement(
     named = set(re.findall(rb"\(symslr:(toy-\d)\)", (tmp_path / "supplement.pdf").read_bytes()))
     assert named == {name.encode() for name in numbers(known)}
     assert numbers(known)["toy-2"] == "S3.1"
+
+
+def test_a_result_that_is_proved_alike_prints_its_hypotheses_unless_they_are_the_same(toys: Content) -> None:
+    """Regression: S18.8 was printed for every lambda > 0; from 1 to 4 it is true, which stood with another result above."""
+    first = made(toys, "first", hypotheses=("$b > 0$", "$c > 1$"))
+    fewer, same = replace(first, name="fewer", hypotheses=("$c > 1$",)), replace(first, name="same")
+    item = Chapter("", (Theorem(first, (fewer, same)),), ())
+    tex = "\n".join(chapter(item, dict.fromkeys(("first", "fewer", "same"), "S1"), definitions()))
+    rows = {name: tex.split(rf"\symslrrow{{{name}}}")[1].split("\n")[0] for name in ("fewer", "same")}
+    assert "For $c > 1$." in rows["fewer"]
+    assert "For" not in rows["same"]
 
 
 @pytest.mark.needs("pdflatex")

@@ -80,7 +80,7 @@ def test_law_without_a_name_gets_one_and_keeps_it() -> None:
     printer = HousePrinter()
     law = student(5)
     printed = printer.doprint(ScalarExpectation(x**2, x, law) + ScalarExpectation(x**4, x, law))
-    assert printed.count(r"x\sim p_{1}") == 2
+    assert printed.count(r"x\sim \varphi_{1}") == 2
     assert list(printer.laws) == [law]
 
 

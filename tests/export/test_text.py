@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from symslr.export.text import plain_to_tex, text_to_html, text_to_plain, text_to_tex
-from symslr.export.typed import text_to_terminal
+from symslr.export.text import plain_to_tex, text_to_html, text_to_tex
+from symslr.export.typed import text_to_plain, text_to_terminal
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_what_is_typed_has_no_dashes_in_html() -> None:
 def test_text_to_plain() -> None:
     assert text_to_plain(r"Risk $\mathcal{E}$ at $\nu$ and $\nullity$") == r"Risk E at ν and nullity"
     assert text_to_plain(r"at $\nu$", greek=False) == "at nu"
-    assert text_to_plain(r"$L\sim\mathrm{Unif}\{1,2\}$, $a\to\infty$") == "L ~ Unif{1,2}, a → ∞ "
-    assert text_to_plain(r"$L\in\{1\}$, $\nu\leq2$", greek=False) == "L in {1}, nu leq 2"
+    assert text_to_plain(r"$L\sim\mathrm{Unif}\{1,2\}$, $a\to\infty$") == "L ~ Unif{1,2}, a → ∞"
+    assert text_to_plain(r"$L\in\{1\}$, $\nu\leq2$", greek=False) == "L in {1}, nu <= 2"
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,14 @@ def test_text_to_plain() -> None:
         (r"the covariance $K{\left(l,m \right)}$", "the covariance K(l,m)"),
         (r"a bias $-\log(L-1)$", "a bias -log(L-1)"),
         (r"a key along $k^\star$", "a key along k*"),
+        (r"$\frac{L}{L-1}\frac1\nu+o(1)$", "(L/(L-1)) 1/nu+o(1)"),
+        (r"$\frac{M}{\nu}\left(1-\frac{\pi^2}{12\nu^2}\right)$", "(M/nu)(1-pi^2/(12 nu^2))"),
+        (r"$\bar\kappa(y)=\mathbb{E}_t\,\kappa(y+\sqrt{R_{kk}}\,t)$", "kappabar(y)=E_t kappa(y+sqrt(R_kk) t)"),
+        (r"$b\ge\sqrt2\lambda\log(L-1)$", "b >= sqrt(2) lambda log(L-1)"),
+        (r"$\beta\langle A_i,A_j\rangle\in\mathbb{R}$", "beta <A_i,A_j> in R"),
+        (r"$aI+b\mathbf{1}\mathbf{1}^{\top}$", "aI+b 1 1^T"),
+        (r"$(L-1)^re^{-\nu/2}$, $\mathrm{d}k/\mathrm{d}t$", "(L-1)^r e^(-nu/2), dk/dt"),
+        (r"$\mathsf{E}_\sigma(\text{law of }L)$", "E_sigma(law of L)"),
         ("no formula, 5_0", "no formula, 5_0"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A published statement is derived, confirmed, differs or open by what was found, never by what was typed."""
+"""A published statement is derived, estimated, differs or open by what was found, never by what was typed."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ RUNS = [
     [
         ({"derivations": ("good",)}, Standing.DERIVED),
         ({"derivations": ("good",), "validations": (("numbers", "risk"),)}, Standing.DERIVED),
-        ({"validations": (("numbers", "risk"),)}, Standing.CONFIRMED),
-        ({"derivations": ("good", "unknown")}, Standing.CONFIRMED),
+        ({"validations": (("numbers", "risk"),)}, Standing.ESTIMATED),
+        ({"derivations": ("good", "unknown")}, Standing.ESTIMATED),
         ({"derivations": ("unknown",)}, Standing.OPEN),
         ({"derivations": ("other",)}, Standing.DIFFERS),
         ({"derivations": ("good",), "validations": (("numbers", "limit"),)}, Standing.DIFFERS),
@@ -46,7 +46,7 @@ RUNS = [
         ({"against": (("numbers", "risk"),)}, Standing.DIFFERS),
         ({"against": (("numbers", "limit"),)}, Standing.OPEN),
         ({"derivations": ("good",), "reach": "none"}, Standing.OPEN),
-        ({"derivations": ("good",), "reach": "part"}, Standing.CONFIRMED),
+        ({"derivations": ("good",), "reach": "part"}, Standing.ESTIMATED),
         ({}, Standing.OPEN),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Ne, S
+from sympy import Expr, Ne, S, factor_terms
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import OPAQUE, expand_polynomial, on_letters
@@ -30,7 +30,7 @@ class SolveLinear(Rule):
 
     def _solve(self, node: Solution) -> Expr:
         rate, constant = self._coefficients(node)
-        return on_letters(lambda inner: expand_polynomial(-inner), constant / rate, OPAQUE)
+        return on_letters(lambda inner: factor_terms(expand_polynomial(-inner)), constant / rate, OPAQUE)
 
     def _coefficients(self, node: Solution) -> tuple[Expr, Expr]:
         t, body = node.variable, expand_polynomial(node.body)

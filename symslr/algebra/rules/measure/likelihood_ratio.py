@@ -17,11 +17,11 @@ class LikelihoodRatio(Rule):
     name = "likelihood ratio"
     statement = (
         r"g(l,\chi) \propto \kappa(\chi_l)\ \forall l \quad\Longrightarrow\quad"
-        r" p_l = \frac{\kappa(\chi_l)}{\sum_m\kappa(\chi_m)},\qquad \kappa = \frac{p_1}{p_0}"
+        r" p_l = \frac{\kappa(\chi_l)}{\sum_m\kappa(\chi_m)},\qquad \kappa = \frac{\varphi_1}{\varphi_0}"
     )
     conditions = (
         r"the weight is a function of the relevant token times a function symmetric in all tokens; for token laws "
-        r"$p_1$ (relevant) and $p_0$ (others) it is $p_1(\chi_\epsilon)/p_0(\chi_\epsilon)$"
+        r"$\varphi_1$ (relevant) and $\varphi_0$ (others) it is $\varphi_1(\chi_\epsilon)/\varphi_0(\chi_\epsilon)$"
     )
 
     def rewrite(self, expr: Expr) -> Expr:
