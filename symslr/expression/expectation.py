@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, final
 
-from sympy import Basic, Expr, S
+from sympy import Add, Basic, Expr, Mul, S
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
@@ -72,7 +72,17 @@ class Expectation(Expr):
         law = {s for arg in self.args[1:] for s in arg.free_symbols}
         if symbol in law - self.bound:
             return None
-        return self.with_body(self.body.diff(symbol))
+        terms = (term.as_independent(*self.bound, as_Add=False) for term in _summands(self.body.diff(symbol)))
+        return Add(*(outside * self.with_body(inside) for outside, inside in terms))
+
+
+def _summands(expr: Expr) -> list[Expr]:
+    """The terms of a sum, or of a product with a sum as a factor; denominators are left as they are."""
+    total = next((factor for factor in Mul.make_args(expr) if factor.is_Add), None)
+    if total is None:
+        return [expr]
+    rest = Mul(*(factor for factor in Mul.make_args(expr) if factor is not total))
+    return [part for term in total.args for part in _summands(rest * term)]
 
 
 @final

@@ -14,7 +14,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from sympy import Add, Basic, Dummy, Expr, Integral, Min, Mul, S, Symbol, Tuple, oo, preorder_traversal
+from sympy import (
+    Add,
+    Basic,
+    Dummy,
+    Expr,
+    Integral,
+    Min,
+    Mul,
+    S,
+    Symbol,
+    Tuple,
+    cancel,
+    expand,
+    expand_mul,
+    oo,
+    preorder_traversal,
+)
 from sympy import exp as exp_
 
 from symslr.evaluation.nodes.node import outermost
@@ -67,6 +83,7 @@ class Moment:
         mean, log, scale: symbols in the integrand, of the scaled moment, its logarithm (used where f = 1) and the scale.
         gaussian: the exponent with its square completed, if it is quadratic.
         is_survival: whether f = 1, so that 1 - M = E[1 - e^{-u kappa}] keeps its digits where M is near 1.
+        degrees: the power of every kernel that is an exponential in f; None where it is not seen.
     """
 
     mean: Symbol
@@ -77,6 +94,7 @@ class Moment:
     rest: Expr
     gaussian: Gaussian | None
     is_survival: bool
+    degrees: tuple[int | None, ...] = ()
 
     def closed(self, kernel: Expr, slopes: Kernel, x: Symbol) -> Moment:
         """The moment with ``kernel`` in place of a kernel left open; ``slopes`` is what becomes of its own."""
@@ -240,7 +258,7 @@ def laplace_form(integral: Integral) -> LaplaceForm | None:
         return None
     logs = LOGS[: len(variables)]
     scaled = {node: m.mean if m.is_survival else exp_(m.scale) * m.mean for node, m in moments.items()}
-    body = integral.function.xreplace(scaled)
+    body = expand_mul(integral.function.xreplace(scaled))
     found = tuple(moments.values())
     known = dict(zip(variables, logs)) | {m.mean: m.log for m in found if m.is_survival}
     inside = (*logs, *(s for m in found for s in (m.mean, m.log, m.scale)))
@@ -309,4 +327,17 @@ def _moment(node: Expr, variables: tuple[Symbol, ...]) -> Moment | None:
         parts.rest,
         gaussian(exponent, x),
         is_survival,
+        tuple(_degree(own.exponent.xreplace(zero), kappa) for kappa in slopes if kappa is not None),
     )
+
+
+def _degree(exponent: Expr, kernel: Expr) -> int | None:
+    """n where exp(exponent) is the n-th power of an exponential kernel, or has that rate in x; None where it is no such n."""
+    own = split(kernel).exponent
+    if own == 0:
+        return None
+    for part, whole in ((exponent, own), (expand(exponent).coeff(x, 1), expand(own).coeff(x, 1))):
+        ratio = cancel(part / whole) if whole != 0 else S.NegativeOne
+        if ratio.is_Integer and ratio >= 0:
+            return int(ratio)
+    return None

@@ -352,7 +352,7 @@ def _enclosed(
     risk: Expr, values: Mapping[Any, object], digits: int, interval: tuple[float, float], guess: float
 ) -> tuple[Value, Value]:
     """(least risk, best scale) by ``least_certified`` over the scale in an interval, ``guess`` being near the minimum."""
-    from symslr.evaluation.certified.least.search import least_certified
+    from symslr.evaluation.certified.least import least_certified
 
     needed, known = symbols_of(risk)
     inputs = checked_inputs(needed - {a}, known - {a}, values)
