@@ -72,8 +72,7 @@ class Expectation(Expr):
         law = {s for arg in self.args[1:] for s in arg.free_symbols}
         if symbol in law - self.bound:
             return None
-        terms = (term.as_independent(*self.bound, as_Add=False) for term in _summands(self.body.diff(symbol)))
-        return Add(*(outside * self.with_body(inside) for outside, inside in terms))
+        return self.with_body(self.body.diff(symbol))
 
 
 def _summands(expr: Expr) -> list[Expr]:
@@ -130,6 +129,13 @@ class ScalarExpectation(Expectation):
     @property
     def subscript(self) -> str:
         return str(self.variable)
+
+    def _eval_derivative(self, symbol: Basic) -> Expr | None:
+        """Of a sum term by term, with what does not depend on the token in front: so it is a sum over means of one product."""
+        if super()._eval_derivative(symbol) is None:
+            return None
+        terms = (term.as_independent(self.variable, as_Add=False) for term in _summands(self.body.diff(symbol)))
+        return Add(*(outside * self.with_body(inside) for outside, inside in terms))
 
     def below(self, printer: LatexPrinter) -> str:
         return str(printer._print(self.variable))

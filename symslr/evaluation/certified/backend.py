@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import ceil, floor, log, log2
 from time import perf_counter
 from typing import Any
@@ -18,7 +18,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.form import grouped, laplace_form
 from symslr.evaluation.nodes.node import outermost
 from symslr.evaluation.numbers.balls import centre
-from symslr.evaluation.numbers.elementary import Between, elementary_ball
+from symslr.evaluation.numbers.elementary import elementary_ball
 from symslr.evaluation.panels.in_balls import BallIntegrals
 from symslr.evaluation.panels.line import enclosed_integral
 from symslr.evaluation.panels.moments import Moments
@@ -52,22 +52,10 @@ def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, *, on_p
         CannotEvaluate: where no proof is available.
     """
     begin = perf_counter()
-    enclosure = _Certified(substitute(expr, values), on_panels).enclosure(digits)
+    enclosure = Enclosed(substitute(expr, values), on_panels).enclosure(digits)
     value, error = centred(enclosure, digits)
     correct = digits if error == 0 else correct_digits(value, error)
     return Value(value, error, Kind.CERTIFIED, correct, METHOD, perf_counter() - begin)
-
-
-def enclosed_at(
-    expr: Expr, values: Mapping[Basic, Basic], digits: int, balls: Mapping[Symbol, Any] | None = None
-) -> Any:
-    """``expr``, in canonical form, as a ball, with integrals to so many digits; ``balls`` enclose further symbols.
-
-    Raises:
-        CannotEvaluate: where no proof is available.
-    """
-    between = {symbol: Between(symbol.name, own) for symbol, own in (balls or {}).items()}
-    return _Certified(substitute(expr.xreplace(between), values), True).once(digits)
 
 
 class Modulus(Function):
@@ -98,25 +86,29 @@ def substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
     return result
 
 
-class _Certified:
-    """An expression without free symbols, enclosed at growing precision."""
+class Enclosed:
+    """An expression in numbers, and perhaps symbols whose values are balls, enclosed.
 
-    def __init__(self, expr: Expr, on_panels: bool) -> None:
+    Args:
+        on_panels: whether integrals may be enclosed on panels, as they all are where there are ``symbols``.
+    """
+
+    def __init__(self, expr: Expr, on_panels: bool, symbols: tuple[Symbol, ...] = ()) -> None:
         self.expr, self.on_panels, self.bits = expr, on_panels, 0
-        self.balls = tuple(sorted(expr.atoms(Between), key=str))
+        self.symbols, self.scope = symbols, dict[Expr, Any]()
         self.forms: dict[Expr, list[Monomial]] = {}
         on_lines = [node for node in outermost(expr, (Integral, ScalarExpectation)) if not self._has_normal_form(node)]
         integrals = [(node, laplace_form(node)) for node in on_lines if isinstance(node, Integral)]
         forms = [(node, form) for node, form in integrals if form is not None]
         self.groups = [
-            (Moments(form, self.balls), [forms[place][0] for place in own])
+            (Moments(form, self.symbols), [forms[place][0] for place in own])
             for form, own in grouped([form for _, form in forms])
         ]
         self.known: dict[tuple[Expr, int], Any] = {}
 
     def _has_normal_form(self, node: Expr) -> bool:
         """Whether it is a sum over the functions phi of exponential kernels under Gaussian laws, the fastest to evaluate."""
-        if self.balls:  # the functions phi are for numbers
+        if self.symbols:  # the functions phi are for numbers
             return False
         try:
             self.forms[node] = normal_form(node)
@@ -130,8 +122,13 @@ class _Certified:
             for part in outermost(term.coefficient, (Integral, ScalarExpectation))
         )
 
-    def once(self, digits: int) -> Any:
-        """The expression from integrals to so many digits."""
+    def at(self, values: Sequence[Any], digits: int) -> Any:
+        """The expression at values of its symbols, balls, from integrals to so many digits.
+
+        Raises:
+            CannotEvaluate: where no proof is available.
+        """
+        self.scope, self.known = dict(zip(self.symbols, values)), {}
         self.bits = ceil(digits * BITS_PER_DIGIT) + 6
         with ctx.workprec(self.bits + 30):
             return self.descend(self.expr)
@@ -154,6 +151,8 @@ class _Certified:
             self.bits = min(self.bits + missing + 10, 2 * self.bits)
 
     def descend(self, expr: Expr) -> Any:
+        if expr in self.scope:
+            return self.scope[expr]
         if expr in self.forms and isinstance(expr, (Integral, ScalarExpectation)):
             return sum((self._term(term, isinstance(expr, Integral)) for term in self.forms[expr]), arb(0))
         if isinstance(expr, (Integral, ScalarExpectation)):
@@ -179,10 +178,10 @@ class _Certified:
         nats = self.bits * log(2)
         for moments, nodes in self.groups:
             if expr in nodes:
-                sums = BallIntegrals(moments, [own.enclosure for own in self.balls], nats).sums()
+                sums = BallIntegrals(moments, list(self.scope.values()), nats).sums(*([1] if self.symbols else []))
                 self.known |= {(node, self.bits): value + arb(0, error) for node, (value, error) in zip(nodes, sums)}
                 return
-        self.known[expr, self.bits] = enclosed_integral(expr, nats, self.balls)
+        self.known[expr, self.bits] = enclosed_integral(expr, nats, self.scope)
 
 
 def centred(enclosure: Any, digits: int) -> tuple[mpf, mpf]:

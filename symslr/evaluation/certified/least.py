@@ -15,7 +15,7 @@ from flint import arb, ctx, fmpq
 from mpmath import mpf
 from sympy import Expr, Rational, Symbol
 
-from symslr.evaluation.certified.backend import BITS_PER_DIGIT, METHOD, centred, correct_digits, enclosed_at
+from symslr.evaluation.certified.backend import BITS_PER_DIGIT, METHOD, Enclosed, centred, correct_digits, substitute
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.balls import centre
 from symslr.evaluation.plan import canonical
@@ -45,17 +45,17 @@ def least_certified(
         raise CannotEvaluate(
             f"certified: found no minimum inside of the scales from {low:.6g} to {high:.6g}; expected an interval around one"
         )
-    expr = canonical(risk)
-    slope, size = expr.diff(a), Rational(max(abs(guess), 2.0**-10))
-    half = digits // 2 + SPARE_DIGITS
+    expr, size = canonical(risk), Rational(max(abs(guess), 2.0**-10))
+    risk_at, slope_at = (Enclosed(substitute(own, scalars), True, (a,)).at for own in (expr, expr.diff(a)))
+    half = digits // 2 + 2
     width = size / 10**half
 
     def sloped(scale: Rational) -> Any:
-        return enclosed_at(slope, {**scalars, a: scale}, half + SPARE_DIGITS)
+        return slope_at([_ball(scale)], half + SPARE_DIGITS)
 
     with ctx.workprec(ceil((2 * half + SPARE_DIGITS) * BITS_PER_DIGIT)):
         place = Rational(guess)
-        before, known = place + size / 10**SPARE_DIGITS, None
+        before = place + size / 10**SPARE_DIGITS
         known, found = sloped(before), sloped(place)
         for _ in range(MOST_STEPS):
             if known.mid() == found.mid():
@@ -70,10 +70,9 @@ def least_certified(
             raise CannotEvaluate(
                 f"certified: no minimum is proved near the scale {guess:.10g}, inside of {low:.6g} to {high:.6g}"
             )
-        radius = arb(fmpq(int(width.p), int(width.q)))
-        ball = arb(fmpq(int(place.p), int(place.q)), radius.upper())
-        steepest = abs(enclosed_at(slope, dict(scalars), half, {a: ball})).upper()
-        value = enclosed_at(expr, {**scalars, a: place}, digits + SPARE_DIGITS)
+        radius = _ball(width)
+        steepest = abs(slope_at([_ball(place) + arb(0, radius.upper())], half)).upper()
+        value = risk_at([_ball(place)], digits + SPARE_DIGITS)
         least = (value - radius * steepest).lower().union(value.upper())
         number, error = centred(least, digits)
     method = f"{METHOD}; a minimum is proved within {float(width):.1e} of its scale, not beyond"
@@ -83,6 +82,10 @@ def least_certified(
         Value(number, error, Kind.CERTIFIED, correct_digits(number, error), method, took),
         Value(where, off + abs(where) * mpf(2) ** -50, Kind.CERTIFIED, half - 1, method, took),
     )
+
+
+def _ball(number: Rational) -> Any:
+    return arb(fmpq(int(number.p), int(number.q)))
 
 
 def _rational(number: Any, digits: int) -> Rational:

@@ -27,7 +27,6 @@ from sympy import (
     Tuple,
     cancel,
     expand,
-    expand_mul,
     oo,
     preorder_traversal,
 )
@@ -258,13 +257,24 @@ def laplace_form(integral: Integral) -> LaplaceForm | None:
         return None
     logs = LOGS[: len(variables)]
     scaled = {node: m.mean if m.is_survival else exp_(m.scale) * m.mean for node, m in moments.items()}
-    body = expand_mul(integral.function.xreplace(scaled))
+    body = integral.function.xreplace(scaled)
     found = tuple(moments.values())
     known = dict(zip(variables, logs)) | {m.mean: m.log for m in found if m.is_survival}
     inside = (*logs, *(s for m in found for s in (m.mean, m.log, m.scale)))
-    terms = tuple(Term.of(term * Mul(*variables), known, inside) for term in Add.make_args(body))
+    products = _products(body, {m.mean for m in found})
+    terms = tuple(Term.of(term * Mul(*variables), known, inside) for term in products)
     kernels = tuple(dict.fromkeys(m.kernel for m in found))
     return LaplaceForm(logs, x, kernels, found, terms, (tuple(range(len(terms))),))
+
+
+def _products(expr: Expr, means: set[Symbol]) -> list[Expr]:
+    """The terms of a sum, or of a product with a sum over means as a factor, as a derivative has."""
+    factors = Mul.make_args(expr)
+    total = next((own for own in factors if own.is_Add and (own == expr or own.free_symbols & means)), None)
+    if total is None:
+        return [expr]
+    rest = Mul(*(own for own in factors if own is not total))
+    return [part for term in total.args for part in _products(rest * term, means)]
 
 
 def grouped(forms: Sequence[LaplaceForm]) -> list[tuple[LaplaceForm, tuple[int, ...]]]:

@@ -33,7 +33,7 @@ class BallIntegrals(Integrals):
         super().__init__(moments, p, nats, ceil(nats / log(2)) + GUARD)
 
     def prepare(self) -> None:
-        self._decays: dict[Any, Any] = {}
+        self._rows_known: dict[Any, Any] = {}
         self.used = sorted({f for t in self.summands if t.sign for f in t.factors})
 
     def step(self, largest: float) -> float:
@@ -171,14 +171,16 @@ class BallIntegrals(Integrals):
 
     def _rows(self, kernel: list[Any], m: int, lattice: list[Any], octave: int, axis: tuple[float, int, float]) -> Any:
         """(u kappa)^m e^{-u kappa} of every node of v, rows over the tokens."""
-        key = id(kernel), round(axis[0] / axis[2]), octave, len(lattice)
-        if key not in self._decays:
-            self._decays[key] = exponentials(kernel, *key[1:])
-        rows = self._decays[key]
-        if not m:
-            return rows
-        loads = [v.exp() for v in lattice]
-        return [[(u * kappa) ** m * own for kappa, own in zip(kernel, row)] for u, row in zip(loads, rows)]
+        key = id(kernel), round(axis[0] / axis[2]), octave, len(lattice), m
+        if key not in self._rows_known:
+            if m == 0:
+                self._rows_known[key] = exponentials(kernel, *key[1:-1])
+            else:
+                before, sizes = self._rows(kernel, m - 1, lattice, octave, axis), [v.exp() for v in lattice]
+                self._rows_known[key] = [
+                    [u * kappa * own for kappa, own in zip(kernel, row)] for u, row in zip(sizes, before)
+                ]
+        return self._rows_known[key]
 
     def _series(self, weights: list[Any], kernel: list[Any], m: int, lattice: list[Any]) -> tuple[list[Any], Any, int]:
         """(coefficients of sum w kappa^m e^{-u kappa} in u, bound of the next, number of nodes at which they suffice)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil, log
 from typing import Any
 
@@ -10,7 +11,6 @@ from flint import arb, ctx
 from sympy import Expr, Integral, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.numbers.elementary import Between
 from symslr.evaluation.numbers.exponent import Split, gaussian, split
 from symslr.evaluation.panels.functions import TokenFunctions
 from symslr.evaluation.panels.panels import Search
@@ -26,8 +26,8 @@ GUARD = 30
 """Bits beyond those of the tolerance."""
 
 
-def enclosed_integral(expr: Expr, nats: float, balls: tuple[Between, ...]) -> Any:
-    """An expectation of one token, or an integral over one variable, as a ball; its parameters are balls.
+def enclosed_integral(expr: Expr, nats: float, scope: Mapping[Any, Any]) -> Any:
+    """An expectation of one token, or an integral over one variable, as a ball; ``scope`` has balls for its parameters.
 
     Raises:
         CannotEvaluate: where it does not converge absolutely, costs too much, or is an integral of another kind.
@@ -40,21 +40,21 @@ def enclosed_integral(expr: Expr, nats: float, balls: tuple[Between, ...]) -> An
     else:
         raise CannotEvaluate(f"certified: no proof is available for {expr}; expected an integral over one variable")
     with ctx.workprec(ceil(nats / log(2)) + GUARD):
-        p = [own.enclosure for own in balls]
-        first, last = _functions(body, variable, (low, high), balls).ends(*p)
+        parameters, p = tuple(scope), list(scope.values())
+        first, last = _functions(body, variable, (low, high), parameters).ends(*p)
         if first > last:
-            return -_enclosed(_functions(body, variable, (high, low), balls), p, nats)
+            return -_enclosed(_functions(body, variable, (high, low), parameters), p, nats)
         if first.is_finite() and last.is_finite() and not first < last:
             return arb(0)
-        return _enclosed(_functions(body, variable, (low, high), balls), p, nats)
+        return _enclosed(_functions(body, variable, (low, high), parameters), p, nats)
 
 
-def _functions(body: Expr, variable: Symbol, ends: tuple[Expr, Expr], balls: tuple[Between, ...]) -> TokenFunctions:
+def _functions(body: Expr, variable: Symbol, ends: tuple[Expr, Expr], parameters: tuple[Symbol, ...]) -> TokenFunctions:
     weight = split(body)
     square = gaussian(weight.exponent, variable)
     if square is not None:
         weight = Split(square.centred(variable) + square.height, weight.rest)
-    return TokenFunctions(variable, (), (weight,), *ends, balls, ((),))
+    return TokenFunctions(variable, (), (weight,), *ends, parameters, ((),))
 
 
 def _enclosed(functions: TokenFunctions, p: list[Any], nats: float) -> Any:
