@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from sympy import (
-    Add,
     Basic,
     Dummy,
     Expr,
