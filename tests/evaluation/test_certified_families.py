@@ -25,18 +25,6 @@ KERNELS = [
 INTERVALS = [(-0.5, 0.5), (-1e-12, 0.375), (-0.25, 1e-12)]
 
 
-
-
-
-
-
-
-
-
-
-
-
-
 @pytest.mark.parametrize("kernel", [x**2 + 2 * x + 3, exp(x) + exp(-x / 2) - log_(2)], ids=str)
 def test_a_least_risk_is_certified_over_scales_of_both_signs(kernel: Expr) -> None:
     """No scale of the interval has a lower risk, and that of the place is no higher."""

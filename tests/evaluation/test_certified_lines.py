@@ -66,8 +66,12 @@ def test_growth_bounds_hold_along_a_half_line(kernel: Expr) -> None:
                 with mp.workdps(120):  # log(1 + e^{-72}) is to have digits
                     found = value(mpmath.mpf(side * at))
                     size = mp.log(abs(found))
-                assert size <= above.constant + above.linear * at + above.square * at**2 + above.power * np.log(at) + 1e-9
-                assert -size <= below.constant + below.linear * at + below.square * at**2 + below.power * np.log(at) + 1e-9
+                assert (
+                    size <= above.constant + above.linear * at + above.square * at**2 + above.power * np.log(at) + 1e-9
+                )
+                assert (
+                    -size <= below.constant + below.linear * at + below.square * at**2 + below.power * np.log(at) + 1e-9
+                )
                 assert far.interval.a - 1e-9 <= found <= far.interval.b + 1e-9 * abs(found)
 
 
@@ -92,10 +96,6 @@ def test_an_interval_on_a_half_line_holds_the_values(function: Expr, side: int) 
     value = lambdify(z, function, BY_MPMATH)
     interval = GrowthBounds(z, 4.0, side).values(function).interval
     assert all(interval.a <= value(mpmath.mpf(side * at)) <= interval.b for at in (4.0, 4.5, 6.0, 11.0, 90.0))
-
-
-
-
 
 
 def test_a_rectangle_holds_the_distribution_function() -> None:
@@ -141,16 +141,6 @@ def by_integral(kernel: Expr, factor: Expr, u: float, cuts: Sequence[float] = ra
     return sum(pieces, arb(0)) + arb(0, 1e-40)
 
 
-
-
-
-
-
-
-
-
-
-
 def test_a_steep_kernel_is_proved() -> None:
     """sigma(7x), whose poles lie so near that no cell of one size encloses its powers; the other number is estimated."""
     risk = population_risk(SpikedSLR(noise=0), Attention(1 / (1 + exp(-7 * x))))
@@ -158,18 +148,6 @@ def test_a_steep_kernel_is_proved() -> None:
     assert found.kind is Kind.CERTIFIED
     assert found.digits >= 12
     assert abs(found.value - mpmath.mpf("0.48392914431249453")) < mpmath.mpf("1e-16") + found.error
-
-
-
-
-
-
-
-
-
-
-
-
 
 
 @pytest.mark.parametrize(

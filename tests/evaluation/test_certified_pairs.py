@@ -122,24 +122,6 @@ NATS = 26.0
 """To which the integral that few nodes are held against is known: far more than they give."""
 
 
-
-
-
-
 def beginning_without_rest(*arguments: Any) -> Any:
     found = taylor_at_zero(*arguments)
     return found.like(found.polynomial)
-
-
-
-
-
-
-
-
-
-
-
-
-
-
