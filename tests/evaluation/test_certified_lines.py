@@ -211,9 +211,8 @@ def test_the_bayes_risk_of_an_own_weight_and_law_is_certified() -> None:
 @pytest.mark.parametrize(
     ("kernel", "reason"),
     [
-        (x**2, "real part >= 0|positive"),
         (1 + x, ">= 0"),
-        (1 + log(1 + x**2) ** Rational(1, 2), "branch point"),
+        (1 + log(1 + x**2) ** Rational(1, 2), "not resolved"),
     ],
     ids=str,
 )

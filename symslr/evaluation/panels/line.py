@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from flint import arb, ctx
-from sympy import Expr, Integral, Symbol
+from sympy import Expr, Integral, Symbol, oo
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.exponent import Split, gaussian, split
@@ -37,6 +37,11 @@ def enclosed_integral(expr: Expr, nats: float, scope: Mapping[Any, Any]) -> Any:
         body, low, high = expr.body * law.density.xreplace({x: variable}), law.lower, law.upper
     elif len(expr.limits) == 1 and len(expr.limits[0]) == 3 and not expr.function.has(ScalarExpectation, Integral):
         body, (variable, low, high) = expr.function, expr.limits[0]
+    elif any(limit[1:] != (0, oo) for part in expr.function.atoms(Integral) for limit in part.limits):
+        raise CannotEvaluate(
+            "certified: no proof is available for integrals that end at another variable, as where the largest key is selected "
+            "(max at nu = inf); expected integrals over the whole line"
+        )
     else:
         raise CannotEvaluate(f"certified: no proof is available for {expr}; expected an integral over one variable")
     with ctx.workprec(ceil(nats / log(2)) + GUARD):
