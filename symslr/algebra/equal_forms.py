@@ -23,6 +23,9 @@ class EqualForms(Expr):
     def doit(self, **hints: object) -> Expr:
         return self.args[0]
 
+    def _eval_derivative(self, symbol: Expr) -> Expr:
+        return EqualForms(*(form.diff(symbol) for form in self.args))
+
     def _sympystr(self, printer: StrPrinter) -> str:
         return str(printer._print(self.args[0]))
 

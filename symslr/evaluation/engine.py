@@ -166,7 +166,7 @@ def _certified(expr: Expr, inputs: Inputs, digits: int, backend: str = "arb") ->
     """
     from symslr.evaluation.certified.backend import evaluate_arb
 
-    return evaluate_arb(canonical(expr), inputs.scalars, digits, on_lines=backend != EXPONENTIAL)
+    return evaluate_arb(canonical(expr), inputs.scalars, digits, on_panels=backend != EXPONENTIAL)
 
 
 def _estimated(expr: Expr, inputs: Inputs, digits: int) -> Value:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, final
 
-from sympy import Basic, Expr, S
+from sympy import Add, Basic, Expr, Mul, S
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
@@ -75,6 +75,15 @@ class Expectation(Expr):
         return self.with_body(self.body.diff(symbol))
 
 
+def _summands(expr: Expr) -> list[Expr]:
+    """The terms of a sum, or of a product with a sum as a factor; denominators are left as they are."""
+    total = next((factor for factor in Mul.make_args(expr) if factor.is_Add), None)
+    if total is None:
+        return [expr]
+    rest = Mul(*(factor for factor in Mul.make_args(expr) if factor is not total))
+    return [part for term in total.args for part in _summands(rest * term)]
+
+
 @final
 class SequenceExpectation(Expectation):
     """E_g[body]: body in chi, z, xi, epsilon under a ``SequenceLaw``; chi[j], chi[k] are distinct other tokens."""
@@ -120,6 +129,13 @@ class ScalarExpectation(Expectation):
     @property
     def subscript(self) -> str:
         return str(self.variable)
+
+    def _eval_derivative(self, symbol: Basic) -> Expr | None:
+        """Of a sum term by term, with what does not depend on the token in front: so it is a sum over means of one product."""
+        if super()._eval_derivative(symbol) is None:
+            return None
+        terms = (term.as_independent(self.variable, as_Add=False) for term in _summands(self.body.diff(symbol)))
+        return Add(*(outside * self.with_body(inside) for outside, inside in terms))
 
     def below(self, printer: LatexPrinter) -> str:
         return str(printer._print(self.variable))

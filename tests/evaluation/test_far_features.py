@@ -161,7 +161,7 @@ def test_what_is_said_of_a_narrow_kernel_names_the_unit_of_its_scales_or_the_sca
     """Intervals of a method are those of the search, bounds that are advised those of whoever gives them."""
     task, narrow = SpikedSLR(noise=0), Attention(1 / (1 + exp(-100 * x)))
     value, places = least_risk(task, narrow, {"L": 2, "nu": 1}, 6, "arb")
-    assert re.search(r"branch and bound over .*; a in units of 1/\d+$", value.method)
+    assert re.search(r"proved within .* of its scale, not beyond; a in units of 1/\d+$", value.method)
     assert 0.01 < places["a"].value < 0.05
     steep = Attention(exp(40 * x) + exp(-40 * x) + exp(90 * x**2), offset=1)  # beside an offset no risk is sampled
     with pytest.raises(CannotEvaluate, match=r"--bounds a:") as fault:

@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
-from math import ceil, floor, log2
+from collections.abc import Mapping, Sequence
+from math import ceil, floor, log, log2
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flint import arb, ctx
 from mpmath import log10, mpf
-from sympy import Abs, Basic, Expr, Function, Integral
+from sympy import Abs, Basic, Expr, Function, Integral, Symbol
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.certified.exponential import laplace_integral
-from symslr.evaluation.certified.normal_form import (
-    LineToken,
-    Monomial,
-    TokenTerms,
-    line_terms,
-    normal_forms,
-    token_terms,
-)
+from symslr.evaluation.certified.normal_form import Monomial, normal_form
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.laplace.form import grouped, laplace_form
+from symslr.evaluation.nodes.node import outermost
 from symslr.evaluation.numbers.balls import centre
 from symslr.evaluation.numbers.elementary import elementary_ball
+from symslr.evaluation.panels.in_balls import BallIntegrals
+from symslr.evaluation.panels.line import enclosed_integral
+from symslr.evaluation.panels.moments import Moments
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation
 from symslr.expression.folded import Minimum
 from symslr.expression.value import Kind, Value
-
-if TYPE_CHECKING:
-    from symslr.evaluation.certified.analytic.transform import Lines
 
 BITS_PER_DIGIT = log2(10)
 """Bits in one decimal digit."""
 MOST_PRECISION_FACTOR = 4
 """Where digits cancel, the working precision is raised to at most this multiple of the precision asked for."""
-METHOD = "Arb: trapezoid rules in log u and on the line with proved bounds"
+METHOD = "Arb: trapezoid rule in log u, Gauss-Legendre panels for tokens, with proved bounds"
 
 
-def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, *, on_lines: bool = False) -> Value:
+def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, *, on_panels: bool = False) -> Value:
     """A proved enclosure of ``expr``: |true - value| <= error.
 
     Covers sums, products, quotients and elementary functions of parameters, one-token expectations of analytic
@@ -52,14 +46,13 @@ def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, *, on_l
         values: exact SymPy numbers (and a ``LengthLaw`` for an open law of the length), one per free symbol.
         digits: significant digits asked for. Where cancellation or an exact zero keeps them out of reach at
             four times the precision, the enclosure is still true and ``digits`` of the result is smaller.
-        on_lines: whether kernels other than exponentials under Gaussian laws may be integrated by quadrature on the real line.
+        on_panels: whether kernels other than exponentials under Gaussian laws may be integrated on Gauss-Legendre panels.
 
     Raises:
         CannotEvaluate: where no proof is available.
     """
     begin = perf_counter()
-    ways = (token_terms, line_terms) if on_lines else (token_terms,)
-    enclosure = _Certified(substitute(expr, values), ways).enclosure(digits)
+    enclosure = Enclosed(substitute(expr, values), on_panels).enclosure(digits)
     value, error = centred(enclosure, digits)
     correct = digits if error == 0 else correct_digits(value, error)
     return Value(value, error, Kind.CERTIFIED, correct, METHOD, perf_counter() - begin)
@@ -93,20 +86,52 @@ def substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
     return result
 
 
-class _Certified:
-    """An expression without free symbols; the normal forms of its integrals are computed once and used at every precision."""
+class Enclosed:
+    """An expression in numbers, and perhaps symbols whose values are balls, enclosed.
 
-    def __init__(self, expr: Expr, ways: tuple[TokenTerms, ...]) -> None:
-        self.expr = expr
-        self.bits = 0
-        self.forms = normal_forms(expr, ways)
+    Args:
+        on_panels: whether integrals may be enclosed on panels, as they all are where there are ``symbols``.
+    """
 
-    @cached_property
-    def lines(self) -> Lines:
-        """The line integrals of all normal forms; imported on first use, as exponential kernels do not need them."""
-        from symslr.evaluation.certified.analytic.transform import Lines
+    def __init__(self, expr: Expr, on_panels: bool, symbols: tuple[Symbol, ...] = ()) -> None:
+        self.expr, self.on_panels, self.bits = expr, on_panels, 0
+        self.symbols, self.scope = symbols, dict[Expr, Any]()
+        self.forms: dict[Expr, list[Monomial]] = {}
+        on_lines = [node for node in outermost(expr, (Integral, ScalarExpectation)) if not self._has_normal_form(node)]
+        integrals = [(node, laplace_form(node)) for node in on_lines if isinstance(node, Integral)]
+        forms = [(node, form) for node, form in integrals if form is not None]
+        self.groups = [
+            (Moments(form, self.symbols), [forms[place][0] for place in own])
+            for form, own in grouped([form for _, form in forms])
+        ]
+        self.known: dict[tuple[Expr, int], Any] = {}
 
-        return Lines([term for terms in self.forms.values() for term in terms])
+    def _has_normal_form(self, node: Expr) -> bool:
+        """Whether it is a sum over the functions phi of exponential kernels under Gaussian laws, the fastest to evaluate."""
+        if self.symbols:  # the functions phi are for numbers
+            return False
+        try:
+            self.forms[node] = normal_form(node)
+        except CannotEvaluate:
+            if not self.on_panels:
+                raise
+            return False
+        return all(
+            self._has_normal_form(part)
+            for term in self.forms[node]
+            for part in outermost(term.coefficient, (Integral, ScalarExpectation))
+        )
+
+    def at(self, values: Sequence[Any], digits: int) -> Any:
+        """The expression at values of its symbols, balls, from integrals to so many digits.
+
+        Raises:
+            CannotEvaluate: where no proof is available.
+        """
+        self.scope, self.known = dict(zip(self.symbols, values)), {}
+        self.bits = ceil(digits * BITS_PER_DIGIT) + 6
+        with ctx.workprec(self.bits + 30):
+            return self.descend(self.expr)
 
     def enclosure(self, digits: int) -> Any:
         """Raise the precision until the relative radius is below 10^-digits."""
@@ -126,35 +151,37 @@ class _Certified:
             self.bits = min(self.bits + missing + 10, 2 * self.bits)
 
     def descend(self, expr: Expr) -> Any:
-        if isinstance(expr, Integral):
-            return self._laplace(expr)
-        if isinstance(expr, ScalarExpectation):
-            return sum((self._free(term) for term in self.forms[expr]), arb(0))
+        if expr in self.scope:
+            return self.scope[expr]
+        if expr in self.forms and isinstance(expr, (Integral, ScalarExpectation)):
+            return sum((self._term(term, isinstance(expr, Integral)) for term in self.forms[expr]), arb(0))
+        if isinstance(expr, (Integral, ScalarExpectation)):
+            if (expr, self.bits) not in self.known:
+                self._enclose(expr)
+            return self.known[expr, self.bits]
         if isinstance(expr, Minimum):
             raise CannotEvaluate(
-                "certified: no proof is available here for a minimum that is searched; give the scale (--scale), or ask "
-                "least_risk for an interval"
+                "certified: no proof is available here for a minimum that is searched; give the scale (--scale)"
             )
         if isinstance(expr, Expectation):
             raise CannotEvaluate(f"certified: found {expr}, which is no expectation of a single token; reduce it first")
         return elementary_ball(expr, self.descend)
 
-    def _free(self, term: Monomial) -> Any:
-        """The value of a term without u."""
-        value = self.descend(term.coefficient)
-        for token, n in term.tokens.items():
-            value *= self.lines.value(token, self.bits) ** n
-        return value
+    def _term(self, term: Monomial, is_integral: bool) -> Any:
+        coefficient = self.descend(term.coefficient)
+        if coefficient.is_zero() or not is_integral:
+            return coefficient
+        return coefficient * laplace_integral(term, self.bits)
 
-    def _laplace(self, expr: Expr) -> Any:
-        total = arb(0)
-        for term in self.forms[expr]:
-            coefficient = self.descend(term.coefficient)
-            if not coefficient.is_zero():
-                on_lines = any(isinstance(token, LineToken) for token in term.tokens)
-                integral = self.lines.integral if on_lines else laplace_integral
-                total += coefficient * integral(term, self.bits)
-        return total
+    def _enclose(self, expr: Expr) -> None:
+        """Enclose an integral, with all that share its kernels, to the precision now wanted."""
+        nats = self.bits * log(2)
+        for moments, nodes in self.groups:
+            if expr in nodes:
+                sums = BallIntegrals(moments, list(self.scope.values()), nats).sums(*([1] if self.symbols else []))
+                self.known |= {(node, self.bits): value + arb(0, error) for node, (value, error) in zip(nodes, sums)}
+                return
+        self.known[expr, self.bits] = enclosed_integral(expr, nats, self.scope)
 
 
 def centred(enclosure: Any, digits: int) -> tuple[mpf, mpf]:

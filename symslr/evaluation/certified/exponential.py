@@ -24,7 +24,7 @@ from symslr.evaluation.numbers.elementary import ball, nearest_float, sign
 GUARD_NATS = 3.0
 GUARD_BITS = 40
 PLANNING_BITS = 80
-"""Guards as in ``analytic.transform``; the plan, which proves nothing, needs few bits."""
+"""Safety margins; the plan, which proves nothing, needs few bits."""
 
 LARGEST_LOG_U = 2e5
 """Largest |log u|, and largest number of extra nats of precision, that is planned for."""

@@ -2,7 +2,7 @@
 
 A one-token expectation is written in one of two ways. Under a Gaussian law E[x^p e^{bx} exp(-u C e^{sx})] is a sum of
 phi_s(u e^c): completing the square (Cameron-Martin) removes e^{bx} and the law's mean and variance, Stein's identity removes
-x^p (docs/proofs.md, section 2). Any E[f(x) e^{-u K(x) - t W(x)}] is a ``LineToken``: a factor F >= 0 beside one or two kernels.
+x^p (docs/proofs.md, section 2).
 """
 
 from __future__ import annotations
@@ -14,38 +14,16 @@ from itertools import zip_longest
 from math import comb
 from typing import Any
 
-from sympy import Add, Dummy, E, Expr, Integral, Mul, S, Symbol, exp, expand, expand_log, factorial2, log, oo, pi, sqrt
+from sympy import Add, Dummy, E, Expr, S, exp, expand, expand_log, factorial2, log, oo, pi, sqrt
 
-from symslr.evaluation.certified.analytic.arithmetic import prepared
-from symslr.evaluation.errors import CannotEvaluate, NotProved
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.elementary import sign
 from symslr.evaluation.numbers.exponent import gaussian
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.symbols import x as law_symbol
 
-X = Symbol("x")
-"""The variable of integrals on the line, declared complex: for a real one SymPy would write sqrt(x^2) as |x|, which is not
-analytic."""
-
-HIGH = 16
-"""Nats. Up to here the height of a Gaussian stays in its factor: a rule has a few more nodes for it, a proof no more parts."""
-
-
-@dataclass(frozen=True)
-class LineToken:
-    """The function (u, t) -> int F(x) e^{-u K(x) - t W(x)} dx over the real line.
-
-    Attributes:
-        factor: F, density of the law included.
-        kernels: K and W, one for every variable.
-    """
-
-    factor: Expr
-    kernels: tuple[Expr, ...]
-
-
 Token = Any
-"""A one-token factor: (s, c), which is phi_s(u e^c) = E exp(-u e^{c + s z}) for z ~ N(0, 1) and s > 0; or a ``LineToken``."""
+"""A one-token factor: (s, c), which is phi_s(u e^c) = E exp(-u e^{c + s z}) for z ~ N(0, 1) and s > 0."""
 
 
 @dataclass(frozen=True)
@@ -147,40 +125,17 @@ def _power(terms: list[Monomial], n: int) -> list[Monomial]:
     return reduce(times, [terms] * n, [Monomial(S.One)])
 
 
-def normal_forms(expr: Expr, ways: tuple[TokenTerms, ...]) -> dict[Expr, list[Monomial]]:
-    """The normal form of every integral and of every expectation outside of one.
+def normal_form(node: Expr) -> list[Monomial]:
+    """The normal form of a Laplace integral, or of an expectation outside of one.
 
-    Args:
-        ways: functions that write one-token expectations, in order of preference: the form in phi_s for exponential kernels under
-            Gaussian laws is the fastest to evaluate; any other analytic kernel is integrated on the line.
+    Raises:
+        CannotEvaluate: for kernels other than exponentials under Gaussian laws.
     """
-    forms: dict[Expr, list[Monomial]] = {}
-    waiting = [expr]
-    while waiting:
-        node = waiting.pop()
-        if node in forms:
-            continue
-        if isinstance(node, (Integral, ScalarExpectation)):
-            forms[node] = _normal_form(node, ways)
-            waiting += [term.coefficient for term in forms[node]]
-        else:
-            waiting += node.args
-    return forms
-
-
-def _normal_form(node: Expr, ways: tuple[TokenTerms, ...]) -> list[Monomial]:
-    """The normal form by the first of ``ways`` that applies; raises the refusal of the last where none does."""
-    tokens, *others = ways
-    try:
-        if isinstance(node, ScalarExpectation):
-            return tokens(node, (Dummy("u"),))
-        variables = _laplace_variables(node)
-        of_all = Monomial(S.One, (S.Zero,) * len(variables), (S.Zero,) * len(variables))
-        return merged([of_all * term for term in laplace_terms(node.function, variables, tokens)])
-    except CannotEvaluate:
-        if not others:
-            raise
-    return _normal_form(node, tuple(others))
+    if isinstance(node, ScalarExpectation):
+        return token_terms(node, (Dummy("u"),))
+    variables = _laplace_variables(node)
+    of_all = Monomial(S.One, (S.Zero,) * len(variables), (S.Zero,) * len(variables))
+    return merged([of_all * term for term in laplace_terms(node.function, variables, token_terms)])
 
 
 def _laplace_variables(expr: Expr) -> tuple[Expr, ...]:
@@ -285,64 +240,3 @@ def _stein(p: int, m: int, s: Expr, c: Expr) -> list[Monomial]:
     terms = [Monomial(p - 1) * t for t in _stein(p - 2, m, s, c)] if p > 1 else []
     terms += [Monomial(m * s) * t for t in _stein(p - 1, m, s, c)] if m else []
     return terms + [Monomial(-s * exp(c), (S.One,)) * t for t in _stein(p - 1, m + 1, s, c)]
-
-
-def line_terms(node: ScalarExpectation, variables: tuple[Expr, ...]) -> list[Monomial]:
-    """``node`` as a sum of monomials in the variables, each with one ``LineToken``.
-
-    Args:
-        node: an expectation of one token.
-        variables: those of the Laplace integral around it.
-
-    Raises:
-        NotProved: for a law that does not live on the whole line, or a body that is not a sum of f(x) e^{-u K(x) - t W(x)} u^n t^m.
-    """
-    law = node.law
-    if (law.lower, law.upper) != (-oo, oo):
-        raise NotProved(f"certified: no proof is available for a law on ({law.lower}, {law.upper})")
-    density = law.density.xreplace({law_symbol: X})
-    body = node.body.xreplace({node.variable: X})
-    return [_line_term(term, density, variables) for term in Add.make_args(body)]
-
-
-def _line_term(term: Expr, density: Expr, variables: tuple[Expr, ...]) -> Monomial:
-    constant, factor = S.One, density
-    powers, rates = dict.fromkeys(variables, S.Zero), dict.fromkeys(variables, S.Zero)
-    for part in Mul.make_args(term):
-        base, exponent = part.as_base_exp()
-        if not part.has(X, *variables):
-            constant *= part
-        elif base in variables and not exponent.has(X, *variables):
-            powers[base] += exponent
-        elif not part.has(*variables):
-            factor *= part
-        else:
-            inside = part.exp if isinstance(part, exp) or base == E else exponent * log(base)
-            slopes, rest = {u: inside.diff(u) for u in variables}, inside.subs(dict.fromkeys(variables, 0))
-            if any(slope.has(*variables) for slope in slopes.values()):
-                if part.has(Integral):
-                    raise NotProved(
-                        "certified: no proof is available for integrals that end at another variable, as where the largest "
-                        "key is selected (max at nu = inf); expected integrals over the whole line"
-                    )
-                raise NotProved(f"certified: no proof is available for {part} under a Laplace integral")
-            factor *= exp(rest)
-            rates = {u: rate - slopes[u] for u, rate in rates.items()}
-    size, factor = _centred(factor)
-    token = LineToken(prepared(factor), tuple(map(prepared, rates.values())))
-    return Monomial(constant * size, tuple(powers.values()), (), {token: 1})
-
-
-def _centred(factor: Expr) -> tuple[Expr, Expr]:
-    """(c, f) with the factor = c f: the Gaussian in f is written around its centre, and its height is c where it is far from 1.
-
-    exp(-x^2/2 + 100x) has the height e^5000, and on a cell its two parts are far wider than their sum.
-    """
-    exponents = [part for part in Mul.make_args(factor) if isinstance(part, exp)]
-    total = Add(*(part.exp for part in exponents))
-    square = gaussian(total, X) if total.free_symbols == {X} else None
-    if square is None:
-        return S.One, factor
-    outside = square.height if abs(square.height) > HIGH else S.Zero
-    rest = Mul(*(part for part in Mul.make_args(factor) if part not in exponents))
-    return exp(outside), rest * exp(square.centred(X) + square.height - outside)

@@ -14,7 +14,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from sympy import Add, Basic, Dummy, Expr, Integral, Min, Mul, S, Symbol, Tuple, oo, preorder_traversal
+from sympy import (
+    Basic,
+    Dummy,
+    Expr,
+    Integral,
+    Min,
+    Mul,
+    S,
+    Symbol,
+    Tuple,
+    cancel,
+    expand,
+    oo,
+    preorder_traversal,
+)
 from sympy import exp as exp_
 
 from symslr.evaluation.nodes.node import outermost
@@ -67,6 +81,7 @@ class Moment:
         mean, log, scale: symbols in the integrand, of the scaled moment, its logarithm (used where f = 1) and the scale.
         gaussian: the exponent with its square completed, if it is quadratic.
         is_survival: whether f = 1, so that 1 - M = E[1 - e^{-u kappa}] keeps its digits where M is near 1.
+        degrees: the power of every kernel that is an exponential in f; None where it is not seen.
     """
 
     mean: Symbol
@@ -77,6 +92,7 @@ class Moment:
     rest: Expr
     gaussian: Gaussian | None
     is_survival: bool
+    degrees: tuple[int | None, ...] = ()
 
     def closed(self, kernel: Expr, slopes: Kernel, x: Symbol) -> Moment:
         """The moment with ``kernel`` in place of a kernel left open; ``slopes`` is what becomes of its own."""
@@ -244,9 +260,20 @@ def laplace_form(integral: Integral) -> LaplaceForm | None:
     found = tuple(moments.values())
     known = dict(zip(variables, logs)) | {m.mean: m.log for m in found if m.is_survival}
     inside = (*logs, *(s for m in found for s in (m.mean, m.log, m.scale)))
-    terms = tuple(Term.of(term * Mul(*variables), known, inside) for term in Add.make_args(body))
+    products = _products(body, {m.mean for m in found})
+    terms = tuple(Term.of(term * Mul(*variables), known, inside) for term in products)
     kernels = tuple(dict.fromkeys(m.kernel for m in found))
     return LaplaceForm(logs, x, kernels, found, terms, (tuple(range(len(terms))),))
+
+
+def _products(expr: Expr, means: set[Symbol]) -> list[Expr]:
+    """The terms of a sum, or of a product with a sum over means as a factor, as a derivative has."""
+    factors = Mul.make_args(expr)
+    total = next((own for own in factors if own.is_Add and (own == expr or own.free_symbols & means)), None)
+    if total is None:
+        return [expr]
+    rest = Mul(*(own for own in factors if own is not total))
+    return [part for term in total.args for part in _products(rest * term, means)]
 
 
 def grouped(forms: Sequence[LaplaceForm]) -> list[tuple[LaplaceForm, tuple[int, ...]]]:
@@ -309,4 +336,17 @@ def _moment(node: Expr, variables: tuple[Symbol, ...]) -> Moment | None:
         parts.rest,
         gaussian(exponent, x),
         is_survival,
+        tuple(_degree(own.exponent.xreplace(zero), kappa) for kappa in slopes if kappa is not None),
     )
+
+
+def _degree(exponent: Expr, kernel: Expr) -> int | None:
+    """n where exp(exponent) is the n-th power of an exponential kernel, or has that rate in x; None where it is no such n."""
+    own = split(kernel).exponent
+    if own == 0:
+        return None
+    for part, whole in ((exponent, own), (expand(exponent).coeff(x, 1), expand(own).coeff(x, 1))):
+        ratio = cancel(part / whole) if whole != 0 else S.NegativeOne
+        if ratio.is_Integer and ratio >= 0:
+            return int(ratio)
+    return None

@@ -51,10 +51,9 @@ CERTIFIED_MULTIPLES = (0.5, 1.5)
 CERTIFIED_NEAR_ZERO = 0.5
 """Where that one is smaller than this, and the kernel does not vanish at 0, it is proved for |a| <= 0.5."""
 
-INTERVAL_IN_ERRORS = 10.0
-"""Half the length of the short interval on which a minimum is proved, in errors of the place found by the search."""
 INTERVAL_PART = 1e-6
-"""The least such half length, relative to the place."""
+"""The least distance of the first three values of a parabola, relative to the place."""
+MOST_PARABOLAS = 8
 
 COARSE_DIGITS = 3
 """Digits of the risks that show whether another scale may be the best one."""
@@ -193,7 +192,7 @@ def _by_search(
     # up to so many digits the search is as fast
     if variables == [a] and digits is not None and digits > MULTIPRECISION_DIGITS:
         try:
-            return _certified_near_search(risk, values, digits)
+            return _polished(task, attention, risk, values, digits)
         except CannotEvaluate:
             pass
     start = _place_in_the_limit(task, attention, variables, values)
@@ -292,24 +291,46 @@ def _risk_interval(risk: Expr, values: Mapping[Any, object]) -> tuple[float, flo
     return float(one.value) - float(one.error), float(one.value) + float(one.error)
 
 
-def _certified_near_search(risk: Expr, values: Mapping[Any, object], digits: int) -> tuple[Value, dict[str, Value]]:
-    """The least risk proved on a short interval around the scale that the search finds; no proof covers the other scales.
+def _polished(
+    task: Task, attention: Attention, risk: Expr, values: Mapping[Any, object], digits: int
+) -> tuple[Value, dict[str, Value]]:
+    """The least risk near the scale that a search finds, by parabolas through three values at ever smaller distances.
+
+    The error is how much higher the values on both sides of the last place are.
 
     Raises:
-        CannotEvaluate: where no proof is found, or the minimum is not inside the interval.
+        CannotEvaluate: where the place is at no finite scale, or is not found.
     """
     _, places = minimise(risk, [a], values, PLACE_DIGITS)
-    guess = float(places[a])
-    reach = max(INTERVAL_IN_ERRORS * float(places[a].error), INTERVAL_PART * abs(guess))
-    interval = (guess - reach, guess + reach)
-    if not 0 < reach < np.inf:  # it is nothing where the risk is only approached at 0
+    place, step = (
+        Rational(float(places[a])),
+        Rational(max(float(places[a].error), INTERVAL_PART * abs(float(places[a])))),
+    )
+    if not 0 < step < oo:  # it is nothing where the risk is only approached at 0
         raise CannotEvaluate("the minimum lies at no finite scale")
-    value, place = _enclosed(risk, values, digits, interval, guess)
-    if value.digits < digits or not abs(place.value - guess) + place.error < reach / 2:
-        raise CannotEvaluate("the minimum is not seen inside of a short interval")
-    method = f"{places[a].method}; there {value.method}"
-    estimated = [replace(found, kind=Kind.ESTIMATED, method=method) for found in (value, place)]
-    return estimated[0], {"a": estimated[1]}
+    least = 0
+    for _ in range(MOST_PARABOLAS):
+        wanted = max(least, min(2 * max(0, -int(mpmath.log10(float(step)))), digits) + COARSE_DIGITS)
+        beside = [
+            evaluate(population_risk(task, attention, place + side * step), values, wanted) for side in (-1, 0, 1)
+        ]
+        left, middle, right = (own.value for own in beside)
+        rise = max(left - middle, right - middle)
+        error = max(rise, 0) + sum(own.error for own in beside)
+        if min(left, right) >= middle - beside[1].error and error <= abs(middle) * mpmath.mpf(10) ** -digits:
+            method = f"{places[a].method}; then parabolas through three values, the last {float(step):.1e} apart"
+            value = replace(beside[1], error=error, kind=Kind.ESTIMATED, digits=digits, method=method)
+            return value, {"a": replace(value, value=mpmath.mpf(place.p) / place.q, error=mpmath.mpf(step.p) / step.q)}
+        curvature = left + right - 2 * middle
+        if not curvature > 0 and least > 0:
+            break
+        if not curvature > 0:  # as flat as the values are wide
+            least = digits + COARSE_DIGITS
+            continue
+        move = (left - right) / (2 * curvature)
+        place += step * Rational(str(mpmath.nstr(move, wanted))) if abs(move) < 1 / INTERVAL_PART else 0
+        step *= max(step, Rational(1, 10**4)) if abs(move) < 1 else 1
+    raise CannotEvaluate("the minimum is not found by parabolas")
 
 
 def _certified(
@@ -352,7 +373,7 @@ def _enclosed(
     risk: Expr, values: Mapping[Any, object], digits: int, interval: tuple[float, float], guess: float
 ) -> tuple[Value, Value]:
     """(least risk, best scale) by ``least_certified`` over the scale in an interval, ``guess`` being near the minimum."""
-    from symslr.evaluation.certified.least.search import least_certified
+    from symslr.evaluation.certified.least import least_certified
 
     needed, known = symbols_of(risk)
     inputs = checked_inputs(needed - {a}, known - {a}, values)

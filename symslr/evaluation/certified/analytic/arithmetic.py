@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache, reduce, wraps
@@ -19,12 +19,15 @@ from sympy import Expr, S, Symbol, erf, exp, log, sqrt
 
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import FUNCTIONS as BY_NAME
-from symslr.evaluation.numbers.elementary import ball, by_squaring, normal_cdf
+from symslr.evaluation.numbers.elementary import ball, by_squaring, elementary_ball, normal_cdf
 from symslr.expression.special import NormalCdf
 from symslr.model.float64 import uncancelled
 
 PROOF_BITS = 256
 """Bits at which strips, masses and moments are proved: log(1 + e^x) is seen to be positive down to x = -170."""
+
+
+PIECE_NAMES = ("Abs", "sign", "Heaviside", "Max", "Min")
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -68,6 +71,10 @@ class Arithmetic(ABC):
     def function(self, at: Any, name: str) -> Any:
         """The enclosure of the function of this name, one of ``FUNCTIONS``."""
 
+    def piece(self, name: str, arguments: list[Any], turns: Expr) -> Any:
+        """The enclosure of the function of ``PIECES`` of this name, where it is one of its pieces; ``turns`` is 0 between them."""
+        raise NotProved(f"certified: no proof is available for {name}")
+
     def fermi(self, at: Any) -> Any:
         """1/(1 + e^y) of y."""
         return self.power(self._one_and_exponential(at), Fraction(-1))
@@ -80,7 +87,10 @@ class Arithmetic(ABC):
         return self.add(self.constant(S.One), self.function(at, "exp"))
 
 
-FUNCTIONS = (exp, log, erf, NormalCdf, sympy.sin, sympy.cos, sympy.atan)
+PIECES = (sympy.Abs, sympy.sign, sympy.Heaviside, sympy.Max, sympy.Min)
+"""Functions that are analytic where they are one of their pieces."""
+
+FUNCTIONS = (exp, log, erf, NormalCdf, sympy.sin, sympy.cos, sympy.atan, sympy.asinh, sympy.gamma, *PIECES)
 """Functions that a kernel may contain, besides sums, products and rational powers."""
 
 REWRITTEN = (sympy.sinh, sympy.cosh, sympy.sech)
@@ -93,7 +103,28 @@ def prepared(expr: Expr) -> Expr:
     expr = expr.replace(lambda node: isinstance(node, REWRITTEN), lambda node: node.rewrite(exp))
     expr = uncancelled(expr, lambda y: 2 * NormalCdf(sqrt(2) * y))
     expr = expr.replace(lambda node: isinstance(node, sympy.erfc), lambda node: 2 * NormalCdf(-sqrt(2) * node.args[0]))
-    return expr.replace(lambda node: isinstance(node, sympy.tanh), lambda node: 1 - 2 / (1 + exp(2 * node.args[0])))
+    expr = expr.replace(lambda node: isinstance(node, sympy.tanh), lambda node: 1 - 2 / (1 + exp(2 * node.args[0])))
+    return expr.replace(lambda node: node.is_Add, _without_root).replace(lambda node: node.is_Add, _of_ratio)
+
+
+def _of_ratio(total: Expr) -> Expr:
+    """log(c + w) - log(c), c > 0, as log(1 + w/c); other sums as they are."""
+    logs = [arg for arg in total.args if isinstance(arg, log)]
+    for whole in logs:
+        c, w = whole.args[0].as_coeff_Add()
+        if c.is_positive and c != 1 and total - whole == -log(c):
+            return log(1 + w / c)
+    return total
+
+
+def _without_root(total: Expr) -> Expr:
+    """sqrt(y^2 + c) + y, c > 0, as sqrt(c) exp(asinh(y/sqrt(c))), which does not cancel for y < 0; other sums as they are."""
+    if len(total.args) == 2:
+        for root, y in (total.args, total.args[::-1]):
+            rest = sympy.expand(root.base - y**2) if root.is_Pow and root.exp == S.Half else S.Zero
+            if rest.is_number and rest.is_positive:
+                return sqrt(rest) * exp(sympy.asinh(y / sqrt(rest)))
+    return total
 
 
 Step = tuple[str, tuple[Any, ...], list[int]]
@@ -108,6 +139,7 @@ class Program:
         self.places: dict[Expr, int] = {variable: 0}
         self.steps: list[Step] = []
         self.known: dict[Any, dict[int, Any]] = {}
+        self.turns: dict[Expr, None] = {}
         for expr in exprs:
             self._place(expr)
 
@@ -125,23 +157,33 @@ class Program:
             return "add" if node.is_Add else "multiply", (), [self._place(arg) for arg in node.args]
         if isinstance(node, log) and (inside := _of_exponential(node.args[0])) is not None:
             return "softplus", (), [self._place(inside)]
+        if isinstance(node, PIECES):
+            turns = node.args[0] - node.args[1] if isinstance(node, (sympy.Max, sympy.Min)) else node.args[0]
+            self.turns[turns] = None
+            return "piece", (type(node).__name__, turns), [self._place(arg) for arg in node.args]
         if isinstance(node, FUNCTIONS):
             return "function", (type(node).__name__,), [self._place(node.args[0])]
         if node.is_Pow and node.exp == -1 and (inside := _of_exponential(node.base)) is not None:
             return "fermi", (), [self._place(inside)]
         if node.is_Pow and node.exp.is_Rational:
             return "power", (Fraction(int(node.exp.p), int(node.exp.q)),), [self._place(node.base)]
+        if node.is_Pow and not (node.exp.has(self.variable) and node.base.has(self.variable)):
+            return "function", ("exp",), [self._place(node.exp * log(node.base))]
         raise NotProved(
             f"certified: no proof is available for {node}; expected sums, products, powers, exp, log, erf, atan"
         )
 
-    def run(self, region: Any, arithmetic: Arithmetic) -> list[Any]:
+    def run(self, region: Any, arithmetic: Arithmetic, constants: dict[int, Any] | None = None) -> list[Any]:
         """Enclosures of the values of all expressions on a region of the variable.
+
+        Args:
+            constants: where the values of constants are kept; by default for this arithmetic and precision.
 
         Raises:
             NotProved: where a singularity cannot be excluded.
         """
-        constants = self.known.setdefault((arithmetic, ctx.prec), {})
+        if constants is None:
+            constants = self.known.setdefault((arithmetic, ctx.prec), {})
         found = [region]
         for place, (name, payload, arguments) in enumerate(self.steps):
             if name == "constant":
@@ -150,6 +192,8 @@ class Program:
                 found.append(constants[place])
             elif name in ("add", "multiply"):
                 found.append(reduce(getattr(arithmetic, name), [found[i] for i in arguments]))
+            elif payload and payload[0] in PIECE_NAMES:
+                found.append(arithmetic.piece(payload[0], [found[i] for i in arguments], payload[1]))
             else:
                 found.append(getattr(arithmetic, name)(found[arguments[0]], *payload))
         return [found[self.places[expr]] for expr in self.exprs]
@@ -189,16 +233,49 @@ def interval(left: Any, right: Any) -> Any:
 
 
 class Rectangles(Arithmetic):
-    """The arithmetic of rectangles in the complex plane."""
+    """The arithmetic of rectangles in the complex plane; ``scope`` holds balls for parameters."""
+
+    def __init__(self, scope: Mapping[Expr, Any] | None = None) -> None:
+        self.scope, self.signs = scope or {}, dict[Expr, int]()
+        """``signs``: of the arguments of |.|, max and so on whose sign is known on the part of the line under consideration."""
 
     def constant(self, expr: Expr) -> Any:
-        return acb(ball(expr))
+        return acb(self._ball(expr))
+
+    def _ball(self, expr: Expr) -> Any:
+        return self.scope[expr] if expr in self.scope else elementary_ball(expr, self._ball)
+
+    def piece(self, name: str, arguments: list[Any], turns: Expr) -> Any:
+        if turns in self.signs:
+            is_positive = self.signs[turns] > 0
+            if name in ("Max", "Min"):
+                return arguments[0 if is_positive == (name == "Max") else 1]
+            if name == "Abs":
+                return arguments[0] if is_positive else -arguments[0]
+            return acb(int(is_positive) if name == "Heaviside" else 1 if is_positive else -1)
+        if all(at.imag.is_zero() for at in arguments):
+            return acb(PIECES_OF_BALLS[name](*(at.real for at in arguments)))
+        first, *others = arguments
+        if name in ("Max", "Min"):
+            for other in others:
+                side = (first - other).real
+                if not (side > 0 or side < 0):
+                    raise NotProved(f"certified: a kink of {name} cannot be excluded")
+                first = first if (side > 0) == (name == "Max") else other
+            return first
+        if not (first.real > 0 or first.real < 0):
+            raise NotProved(f"certified: a kink of {name} cannot be excluded")
+        sign = 1 if first.real > 0 else -1
+        return first * sign if name == "Abs" else acb(sign if name == "sign" else (sign + 1) // 2)
 
     def power(self, base: Any, exponent: Fraction) -> Any:
         if exponent.denominator == 1:
             if exponent < 0 and not base.abs_lower() > 0:
                 raise NotProved("certified: a pole cannot be excluded")
             return integer_power(base, int(exponent))
+        if base.imag.is_zero() and exponent > 0 and not base.real > 0:  # real on the line, so the base is not negative
+            top = base.real.upper()
+            return acb(interval(0, top ** arb(fmpq(exponent.numerator, exponent.denominator))) if top > 0 else arb(0))
         _check_branch_cut(base)
         return (base.log() * fmpq(exponent.numerator, exponent.denominator)).exp()
 
@@ -207,6 +284,18 @@ class Rectangles(Arithmetic):
             _check_branch_cut(at)
         if name == "atan" and not (at.real > 0 or at.real < 0 or abs(at.imag) < 1):
             raise NotProved("certified: a branch point of atan cannot be excluded")
+        if name == "asinh":
+            if not (at.real > 0 or at.real < 0 or abs(at.imag) < 1):
+                raise NotProved("certified: a branch point of asinh cannot be excluded")
+            if at.imag.is_zero():
+                return acb(at.real.asinh())
+            size = -at if at.real.mid() < 0 else at
+            square = integer_power(size, 2) + 1
+            _check_branch_cut(square)
+            found = (size + square.sqrt()).log()  # Arb's own is not finite on wide balls
+            return -found if at.real.mid() < 0 else found
+        if name == "gamma" and not at.real > 0:
+            raise NotProved("certified: a pole of the gamma function cannot be excluded")
         if name == "NormalCdf":
             return self._normal_cdf(at)
         found = BY_NAME[name](at)
@@ -222,6 +311,9 @@ class Rectangles(Arithmetic):
         With p = e^{-|Re y|}, c and s = cos and sin(Im y): (1 + pc, -ps)/(1 + 2pc + p^2) for Re y < 0, (pp + pc, -ps)/... else.
         """
         cosine, sine = at.imag.cos(), at.imag.sin()
+        if not cosine >= 0 and at.real > 0:  # e^-y/(1 + e^-y): no pole, as |e^-y| < 1
+            small = (-at).exp()
+            return small / (1 + small)
         if not cosine >= 0:
             return super().fermi(at)
         is_left = bool(at.real.mid() < 0)
@@ -235,6 +327,10 @@ class Rectangles(Arithmetic):
 
     def softplus(self, at: Any) -> Any:
         """log(1 + e^y) by log1p, accurate however small e^y is."""
+        if at.imag.is_zero():  # it increases
+            return acb(interval(*(end.exp().log1p() for end in (at.real.lower(), at.real.upper()))))
+        if at.real > 0:  # the same function, and no branch of the logarithm is met
+            return at + (1 + (-at).exp()).log() if at.real < 1 else at + (-at).exp().log1p()
         load = self.function(at, "exp")
         _check_branch_cut(1 + load)
         return load.log1p()
@@ -272,6 +368,20 @@ def _check_branch_cut(at: Any) -> None:
     if not (at.real > 0 or at.imag > 0 or at.imag < 0):
         raise NotProved("certified: a branch point of a logarithm or a root cannot be excluded")
 
+
+def _step_of(at: Any) -> Any:
+    """Heaviside's function of a real ball."""
+    return arb(1) if at > 0 else arb(0) if at < 0 else arb(0.5, 0.5)
+
+
+PIECES_OF_BALLS: dict[str, Callable[..., Any]] = {
+    "Abs": abs,
+    "sign": lambda at: 2 * _step_of(at) - 1,
+    "Heaviside": lambda at, half=None: _step_of(at),
+    "Max": lambda *balls: reduce(arb.max, balls),
+    "Min": lambda *balls: reduce(arb.min, balls),
+}
+"""The functions of ``PIECES`` on real balls, with all their pieces."""
 
 RECTANGLES = Rectangles()
 

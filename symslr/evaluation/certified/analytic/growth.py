@@ -1,4 +1,4 @@
-"""Growth bounds of a function on a half line: |f(x)| <= exp(constant + linear |x| + square x^2).
+"""Growth bounds of a function on a half line |x| >= X >= 1: |f(x)| <= |x|^power exp(constant + linear |x| + square x^2).
 
 They are derived from the expression by rules for sums, products, powers, exponentials and logarithms. They are not sharp, but good
 enough for the tails of integrals against a Gaussian. Ranges on a half line are intervals with infinite ends, by mpmath's ``iv``.
@@ -14,11 +14,11 @@ from typing import Any
 
 from flint import arb
 from mpmath import iv
-from sympy import Add, Expr, Mul, Poly, S, Symbol, exp
+from sympy import Abs, Add, Expr, Max, Min, Mul, Poly, S, Symbol, exp, sign
 from sympy import atan as atan_
 from sympy import log as log_
 
-from symslr.evaluation.certified.analytic.arithmetic import Arithmetic, cached_with_refusals, enclosed
+from symslr.evaluation.certified.analytic.arithmetic import PIECES, Arithmetic, cached_with_refusals, enclosed
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import ball
 from symslr.expression.special import NormalCdf
@@ -32,11 +32,12 @@ LINEAR_ATAN = 1e-7
 
 @dataclass(frozen=True)
 class QuadraticBound:
-    """The quadratic constant + linear |x| + square x^2 in floats, every coefficient rounded up by ``ROUNDING``."""
+    """constant + linear |x| + square x^2 + power log |x| in floats, every coefficient rounded up by ``ROUNDING``."""
 
     constant: float
     linear: float = 0.0
     square: float = 0.0
+    power: float = 0.0
 
     def __add__(self, other: QuadraticBound) -> QuadraticBound:
         sums = zip(self._parts(), other._parts())
@@ -44,11 +45,17 @@ class QuadraticBound:
 
     def times(self, factor: float, size: float = 1.0) -> QuadraticBound:
         """factor * bound(size * |x|), for a factor >= 0."""
-        parts = zip(self._parts(), (factor, factor * size, factor * size**2))
+        constant = self.constant + (self.power * log(size) if size != 1 else 0.0)
+        parts = zip((constant, *self._parts()[1:]), (factor, factor * size, factor * size**2, factor))
         return QuadraticBound(*(a * own + ROUNDING * abs(a * own) for a, own in parts))
 
-    def _parts(self) -> tuple[float, float, float]:
-        return self.constant, self.linear, self.square
+    def _parts(self) -> tuple[float, float, float, float]:
+        return self.constant, self.linear, self.square, self.power
+
+    @property
+    def inverse(self) -> QuadraticBound:
+        """Minus the bound, where it is an equality."""
+        return QuadraticBound(*(-part for part in self._parts()))
 
     def maximum(self, other: QuadraticBound) -> QuadraticBound:
         """A quadratic bound above both, by the larger coefficients."""
@@ -57,7 +64,7 @@ class QuadraticBound:
     @property
     def falls(self) -> bool:
         """Whether the quadratic tends to -oo as |x| grows."""
-        return self.square < 0 or (self.square == 0 and self.linear < 0)
+        return self.square < 0 or (self.square == 0 and (self.linear < 0 or (self.linear == 0 and self.power < 0)))
 
     def tail(self, start: float) -> Any:
         """An upper bound of the integral of exp(quadratic) over |x| >= start on one side.
@@ -65,6 +72,14 @@ class QuadraticBound:
         Raises:
             NotProved: where the quadratic does not decrease from there on.
         """
+        if self.square == 0 == self.linear and self.power < -1 - 1e-9:
+            log_tail = arb(self.constant) + arb(self.power + 1) * arb(start).log() - arb(-self.power - 1).log()
+            return (log_tail + ROUNDING * (1 + abs(self.constant) + abs(self.power) * log(start))).exp()
+        if self.power:  # |x|^p <= e^{p (log X - 1 + |x|/X)} for p > 0, with equality at X
+            more = max(self.power, 0.0)
+            constant = min(self.power, 0.0) * log(start) + more * (log(start) - 1)
+            plain = QuadraticBound(self.constant, self.linear, self.square)
+            return (plain + QuadraticBound(_up(constant), _up(more / start))).tail(start)
         slope = -(self.linear + 2 * self.square * start)
         if self.square > 0 or not slope > 0:
             raise NotProved(f"certified: the integrand is not seen to fall beyond |x| = {start:g}")
@@ -74,15 +89,36 @@ class QuadraticBound:
         )
 
 
+IDENTITY = QuadraticBound(0.0, power=1.0)
+"""Of x itself."""
+
+
 class GrowthBounds:
     """Growth bounds of functions on the half line side * x >= start >= 1."""
 
     def __init__(self, variable: Symbol, start: float, side: int) -> None:
-        self.variable, self.side = variable, side
+        self.variable, self.start, self.side = variable, start, side
         self.region = half_line(start, side)
         self.known: dict[tuple[Any, ...], Any] = {}
-        self._identity_bound = QuadraticBound(_up(log(start) - 1), _up(1 / start))
-        """|x| <= e^{log X - 1 + |x|/X}, with equality at X = start."""
+
+    def without_pieces(self, expr: Expr) -> Expr:
+        """The same function on the half line, where every |f|, max, min and step is one of its pieces."""
+        return expr.replace(lambda node: isinstance(node, PIECES), self._one_piece)
+
+    def _one_piece(self, node: Expr) -> Expr:
+        first, *others = node.args
+        difference = first - others[0] if isinstance(node, (Max, Min)) else first
+        if len(others) > 1 and isinstance(node, (Max, Min)):
+            return node
+        interval = self.values(difference).interval
+        if not (interval.a > 0 or interval.b < 0):
+            return node
+        is_positive = bool(interval.a > 0)
+        if isinstance(node, (Max, Min)):
+            return first if is_positive == isinstance(node, Max) else others[0]
+        if isinstance(node, Abs):
+            return first if is_positive else -first
+        return S.One if is_positive else -S.One if isinstance(node, sign) else S.Zero
 
     def values(self, expr: Expr) -> RealSet:
         """The range of a function on the half line."""
@@ -110,7 +146,7 @@ class GrowthBounds:
         if isinstance(expr, exp):
             return self.above(expr.exp)
         if expr == self.variable:
-            return self._identity_bound
+            return IDENTITY
         if expr.is_Mul:
             return sum((self.modulus(arg) for arg in expr.args), QuadraticBound(0.0))
         if expr.is_Pow and expr.exp.is_Rational:
@@ -133,6 +169,8 @@ class GrowthBounds:
 
     def inverse(self, expr: Expr) -> QuadraticBound:
         """A bound of log |1/f|."""
+        if expr == self.variable:
+            return IDENTITY.inverse
         if isinstance(expr, exp):
             return self.above(-expr.exp)
         if expr.is_Mul:
@@ -168,7 +206,7 @@ class GrowthBounds:
                 refused = reason
         if not found:
             raise refused
-        return min(found, key=lambda bound: (bound.square, bound.linear, bound.constant))
+        return min(found, key=lambda bound: (bound.square, bound.linear, bound.power, bound.constant))
 
     def _leads(self, term: Expr, others: list[Expr]) -> bool:
         """Whether the modulus of a term is at least twice that of the sum of the others."""
@@ -183,11 +221,17 @@ class GrowthBounds:
             return QuadraticBound(_up(float(ball(expr).upper())))
         if expr.is_polynomial(self.variable) and Poly(expr, self.variable).degree() <= 2:
             return self._of_quadratic(Poly(expr, self.variable))
+        if expr.is_polynomial(self.variable) and (led := self._of_higher_degree(Poly(expr, self.variable))) is not None:
+            return led
         if expr.is_Add:
             return sum((self.above(arg) for arg in expr.args), QuadraticBound(0.0))
         if isinstance(expr, log_):
             return self.modulus(expr.args[0])
         factor, rest = expr.as_independent(self.variable, as_Add=False)
+        if isinstance(rest, exp) and ball(factor) < 0 and self.values(rest.exp).interval.a >= 0:  # e^y >= 1 + y + y^2/2
+            y = rest.exp
+            more = y**2 / 2 if y.is_polynomial(self.variable) and Poly(y, self.variable).degree() == 1 else S.Zero
+            return self.above((factor * (1 + y + more)).expand())
         if factor != 1 and ball(factor) > 0:
             return self._scaled(self.above(rest), factor)
         top = self.values(expr).interval.b
@@ -200,7 +244,8 @@ class GrowthBounds:
     @staticmethod
     def _of_root(inside: QuadraticBound, exponent: Expr) -> QuadraticBound:
         """A bound of w^q, 0 < q < 1, from one of w >= 0: 1 + w, or 1 + sqrt(w) where q <= 1/2, with sqrt(b|x|) <= (1 + b|x|)/2."""
-        constant, linear, square = (max(part, 0.0) for part in inside._parts())
+        constant, linear, square, power = (max(part, 0.0) for part in inside._parts())
+        linear += power  # log |x| <= |x|
         if exponent > S.Half:
             return QuadraticBound(_up(constant + 1), linear, square)
         return QuadraticBound(_up(sqrt(constant) + 1.5), _up(sqrt(square) + linear / 2))
@@ -213,13 +258,27 @@ class GrowthBounds:
 
     def _of_quadratic(self, polynomial: Poly) -> QuadraticBound:
         c0, c1, c2 = (polynomial.coeff_monomial(self.variable**n) for n in range(3))
-        return QuadraticBound(*(_up(float(ball(c).upper())) for c in (c0, self.side * c1, c2)))
+        return QuadraticBound(*(_up(float(ball(c).upper())) if c != 0 else 0.0 for c in (c0, self.side * c1, c2)))
+
+    def _of_higher_degree(self, polynomial: Poly) -> QuadraticBound | None:
+        """A bound of a polynomial of degree n > 2 that falls: by |x|^k <= X^{k-n} |x|^n for k < n, and -|x|^n <= -X^{n-2} x^2."""
+        start, degree = self.start, polynomial.degree()
+        highs = {k: ball(c * self.side**k) for (k,), c in polynomial.terms()}
+        lead = highs[degree] + sum(
+            (c.max(arb(0)) * arb(start) ** (k - degree) for k, c in highs.items() if 2 < k < degree), arb(0)
+        )
+        if not lead < 0:
+            return None
+        low = Poly({(k,): c for (k,), c in polynomial.terms() if k <= 2} or {(0,): S.Zero}, self.variable)
+        return self._of_quadratic(low) + QuadraticBound(
+            0.0, 0.0, _up(float((lead * arb(start) ** (degree - 2)).upper()))
+        )
 
     def _of_logarithm(self, inside: Expr) -> QuadraticBound:
         """A bound of log |log w|, w > 0: |log w| is at most a multiple of |x|, or of x^2, as |x| >= 1."""
         both = self.modulus(inside).maximum(self.inverse(inside))
         total = max(both.constant, 1.0) + max(both.linear, 0.0) + max(both.square, 0.0)
-        return QuadraticBound(_up(log(total))) + self._identity_bound.times(2.0 if both.square > 0 else 1.0)
+        return QuadraticBound(_up(log(total))) + IDENTITY.times(2.0 if both.square > 0 else 1.0)
 
 
 def _up(number: float) -> float:
@@ -290,12 +349,32 @@ class HalfLine(Arithmetic):
     def function(self, at: RealSet, name: str) -> RealSet:
         if name == "log" and not at.is_positive:
             raise NotProved("certified: a branch point of a logarithm cannot be excluded")
+        if name == "gamma":
+            raise NotProved("certified: no bound was found for the growth of a gamma function")
         if name in INCREASING:
             low, high = (INCREASING[name](end) for end in (at.interval.a, at.interval.b))
             return _values(_interval(low.a, high.b), name == "NormalCdf" or (name == "atan" and at.is_never_zero))
         if name == "exp":
             return _values(iv.exp(at.interval), True)
         return _values(iv.sin(at.interval) if name == "sin" else iv.cos(at.interval))
+
+    def piece(self, name: str, arguments: list[RealSet], turns: Expr) -> RealSet:
+        ends = [(own.interval.a, own.interval.b) for own in arguments]
+        if name in ("Max", "Min"):
+            choose = max if name == "Max" else min
+            return _values(_interval(*(choose(column) for column in zip(*ends))))
+        (low, high), is_positive = ends[0], arguments[0].is_positive
+        if name == "Abs":
+            least = 0 if low <= 0 <= high else min(abs(low), abs(high))
+            return _values(_interval(least, max(abs(low), abs(high))), arguments[0].is_never_zero)
+        low, high = (1, 1) if is_positive else (0, 0) if high < 0 else (0, 1)
+        return _values(_interval(low, high) if name == "Heaviside" else _interval(2 * low - 1, 2 * high - 1))
+
+
+def _asinh(end: Any) -> Any:
+    size = abs(end)
+    found = iv.log(size + iv.sqrt(size**2 + 1)) if size.b < iv.inf else iv.mpf([iv.inf, iv.inf])
+    return found if end >= 0 else -found
 
 
 def _erf(end: Any) -> Any:
@@ -315,7 +394,7 @@ def _normal_cdf(end: Any) -> Any:
     return _interval(0, rest.b) if end <= 0 else _interval((1 - rest).a, 1)
 
 
-INCREASING = {"log": iv.log, "erf": _erf, "atan": _atan, "NormalCdf": _normal_cdf}
+INCREASING = {"log": iv.log, "asinh": _asinh, "erf": _erf, "atan": _atan, "NormalCdf": _normal_cdf}
 """Increasing functions, by interval enclosures at a point: their range follows from the ends of an interval."""
 
 HALF_LINE = HalfLine()

@@ -1,0 +1,60 @@
+"""The trapezoid rule in v = log u: its step and what lies beyond its ends, by theorems (docs/proofs.md, sections 3 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import atan, cos, exp, expm1, gamma, pi
+
+LEFTMOST, RIGHTMOST = -1e5, 1e5
+"""Ends lie between these v."""
+
+
+def relative_error(step: float, k: float) -> float:
+    """Of the rule for u^k e^{-u S}, of any S > 0: relative to the integral."""
+    d = atan(2 * pi / (step * k))
+    rest = 2 * pi * d / step
+    return 2 * cos(d) ** -k / expm1(rest) if rest < 700 else 0.0
+
+
+def step_for(nats: float, k: float) -> float:
+    """The largest step, to a hundredth, with a relative error below e^-nats."""
+    low, high = 1e-3, 4.0
+    while high - low > 0.005 * low:
+        middle = (low + high) / 2
+        low, high = (middle, high) if relative_error(middle, k) <= exp(-nats) else (low, middle)
+    return low
+
+
+def left_factor(step: float, k: float) -> float:
+    """The nodes before v hold at most this times 1 - e^{-u S}: of u^k e^{-u S}, k >= 1, times S^k."""
+    return gamma(k) + step * (k / exp(1)) ** k / (1 - exp(-1))
+
+
+def right_factor(step: float, k: float) -> float:
+    """The nodes beyond v hold at most this times e^{-u S/2}."""
+    return 2**k * gamma(k) + step * (k / exp(1)) ** k * exp(k / 2)
+
+
+def whole_factor(step: float, k: float) -> float:
+    """All nodes hold at most this."""
+    return gamma(k) * (1 + relative_error(step, k))
+
+
+def first_below(bound: Callable[[float], float], most: float, rises: bool) -> float:
+    """A place, within one, from which on a monotone bound is below ``most``: on its left where it rises."""
+    side = -1.0 if rises else 1.0
+    near, reach = 0.0, 1.0
+    if bound(0.0) <= most:  # look on the other side of 0
+        while bound(-side * reach) <= most and reach < RIGHTMOST:
+            near, reach = reach, 2 * reach
+        low, high = -side * reach, -side * near
+    else:
+        while not bound(side * reach) <= most:
+            near, reach = reach, 2 * reach
+            if reach > RIGHTMOST:
+                raise OverflowError(f"no end of an axis within {RIGHTMOST:g}")
+        low, high = side * near, side * reach
+    while abs(high - low) > 1:
+        middle = (low + high) / 2
+        low, high = (low, middle) if bound(middle) <= most else (middle, high)
+    return high

@@ -1,0 +1,70 @@
+"""How far out the mass of every weight of a token is negligible, by growth bounds of its modulus."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from flint import ctx
+from sympy import Expr, Symbol, exp
+
+from symslr.evaluation.certified.analytic.arithmetic import PROOF_BITS, prepared
+from symslr.evaluation.certified.analytic.growth import GrowthBounds
+from symslr.evaluation.errors import CannotEvaluate, NotProved
+from symslr.evaluation.numbers.elementary import Between
+from symslr.evaluation.panels.functions import Regions
+
+STARTS = tuple(2.0**i for i in (*range(4, 12), *range(12, 400, 4)))
+"""|x| beyond which growth is bounded: the first with which a bound is found and is small."""
+
+
+def beyond(regions: Regions, side: int, nats: float) -> tuple[float, Any]:
+    """(reach, log of bounds of the masses of all weights beyond it), on one side.
+
+    Raises:
+        CannotEvaluate: where no bound is found, or a kernel is not proved to be >= 0 there.
+    """
+    functions = regions.functions
+    weights = tuple(exp(w.exponent) * w.rest for w in functions.weights)
+    unsure = [k for k, is_known in zip(functions.kernels, functions.are_nonnegative) if not is_known]
+    inside = {s for expr in (*weights, *unsure) for s in expr.free_symbols}
+    own = tuple((s, str(ball), _Ball(ball)) for s, ball in regions.scope.items() if s in inside)
+    return _beyond(functions.x, weights, tuple(unsure), own, side, nats)
+
+
+class _Ball:
+    """A ball as an argument of a cached function, which tells it by its digits."""
+
+    def __init__(self, ball: Any) -> None:
+        self.ball = ball
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Ball)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=256)
+def _beyond(
+    x: Symbol, weights: tuple[Expr, ...], kernels: tuple[Expr, ...], scope: tuple[Any, ...], side: int, nats: float
+) -> tuple[float, Any]:
+    numbers = {s: Between(s.name, own.ball) for s, _, own in scope}
+    weights, kernels = (tuple(prepared(expr.xreplace(numbers)) for expr in own) for own in (weights, kernels))
+    reason: Exception = NotProved("certified: the mass of a law is not seen to fall")
+    for start in STARTS:
+        try:
+            with ctx.workprec(PROOF_BITS):
+                bounds = GrowthBounds(x, start, side)
+                tails = [float(bounds.modulus(bounds.without_pieces(w)).tail(start).log().upper()) for w in weights]
+                if max(tails) > -nats:
+                    continue
+                for kernel in kernels:
+                    if not bounds.values(bounds.without_pieces(kernel)).interval.a >= 0:
+                        raise NotProved("certified: not seen to be >= 0 far out:", kernel)
+        except NotProved as found:
+            reason = found
+            continue
+        return start, np.array(tails)
+    raise CannotEvaluate(str(reason))
