@@ -106,7 +106,7 @@ def test_more_digits_than_float64_gives_are_proved_where_none_were_to_be_had() -
 
 
 def test_what_has_no_proof_is_refused_with_the_reason() -> None:
-    with pytest.raises(CannotEvaluate, match="tables of .* balls are too large"):
+    with pytest.raises(CannotEvaluate, match=r"tables of .* balls are too large"):
         evaluate(population_risk(MaxSLR(noise=0), softplus), {"L": 2, "nu": 30, "a": 1}, 15, "arb")
     with pytest.raises(CannotEvaluate, match="largest"):
         evaluate(population_risk(MaxSLR(oo, noise=0), softplus), {"L": 2, "a": 1}, 20, "arb")
