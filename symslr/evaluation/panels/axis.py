@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import atan, cos, exp, expm1, gamma, pi
 
-LEFTMOST, RIGHTMOST = -1e5, 1e5
-"""Ends lie between these v."""
+RIGHTMOST = 2000.0
+"""Ends lie between these v: e^{-u kappa} has an exponent of |v| digits, and tables hold a million of them."""
 
 
 def relative_error(step: float, k: float) -> float:

@@ -161,6 +161,8 @@ class Search:
                 pieces[own] = None
             pieces = {own: found for own, found in pieces.items() if found is not None}
         for _ in range(KERNEL_ROUNDS):  # where a wide ball of a kernel reaches 0, narrower ones may not
+            if self.regions.count > BUDGET // 10:
+                break
             wide = [
                 own for own, (top, _, low) in pieces.items() if (low == -inf).any() and (top > whole - self.nats).any()
             ]
