@@ -18,9 +18,9 @@ from symslr.evaluation.panels.tokens import SLACK
 
 GUARD = 40
 """Bits beyond those of the digits: sums of a million terms lose 20."""
-MOST_BALLS = 4_000_000
+MOST_BALLS = 40_000_000
 """Products of balls in all tables: some ten seconds."""
-IN_MATRICES = 100
+IN_MATRICES = 10
 """So many times more where tables of two variables are multiplied: Arb multiplies matrices fast."""
 MOST_TAYLOR = 24
 """Terms of the series of a token integral in u, which is taken at small u."""
