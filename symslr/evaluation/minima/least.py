@@ -54,6 +54,7 @@ CERTIFIED_NEAR_ZERO = 0.5
 INTERVAL_PART = 1e-6
 """The least distance of the first three values of a parabola, relative to the place."""
 MOST_PARABOLAS = 8
+"""Each about doubles the digits of the place."""
 
 COARSE_DIGITS = 3
 """Digits of the risks that show whether another scale may be the best one."""
