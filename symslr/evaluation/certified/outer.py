@@ -131,24 +131,6 @@ class LogNodes:
         return nats + max(0.0, float(excess))
 
 
-class OctaveNodes(LogNodes):
-    """Nodes with the step log(2)/``per_octave``, so that e^{-uK} one octave further is a square.
-
-    Args:
-        power: largest k of the integrands.
-        goal: the relative discretisation error is about e^-goal.
-    """
-
-    def __init__(self, power: float, goal: float) -> None:
-        self.goal = goal
-        self.per_octave = ceil(log(2) / outer_step(power, goal))
-        self.step = log(2) / self.per_octave
-
-    @property
-    def exact_step(self) -> Any:
-        return arb.const_log2() / self.per_octave
-
-
 class OuterRule(LogNodes, ABC):
     """Abstract: functions M_j on the nodes e^{ih}, and the integrals of their products.
 

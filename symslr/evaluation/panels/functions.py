@@ -65,6 +65,11 @@ class TokenFunctions:
         ]
 
     @cached_property
+    def are_signed(self) -> list[bool]:
+        """Of every weight whether its form leaves it open that it is >= 0."""
+        return [not weight.rest.is_nonnegative for weight in self.weights]
+
+    @cached_property
     def kinks(self) -> list[tuple[Expr, Any]]:
         """The arguments of |.|, max, min, sign and step, and bases of powers that are factors, where they are linear in x: each
         with both its coefficients as functions of parameters.

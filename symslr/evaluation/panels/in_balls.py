@@ -27,7 +27,7 @@ MOST_TAYLOR = 24
 
 
 class BallIntegrals(Integrals):
-    """See the module's docstring. ``p`` is called for the parameters at the precision of the context."""
+    """See the module's docstring."""
 
     def __init__(self, moments: Moments, p: Sequence[Any], nats: float) -> None:
         super().__init__(moments, p, nats, ceil(nats / log(2)) + GUARD)
@@ -98,7 +98,7 @@ class BallIntegrals(Integrals):
 
     def _is_signed(self, t: Summand) -> bool:
         factors = [self.moments.factors[f] for f in t.factors]
-        return any(any(w < 0 for w in self.nodes[f.kernel].weights[f.weight]) for f in factors)
+        return any(self.nodes[f.kernel].are_signed[f.weight] for f in factors)
 
     def _absolute(self, t: Summand) -> Any:
         """A bound of the integral of the absolute value of a term: that of its weights, Gamma(k) in every variable."""

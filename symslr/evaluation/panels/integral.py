@@ -1,4 +1,4 @@
-"""Integrals over one or two Laplace variables, with every error bounded: what is common to float64 and to balls."""
+"""Integrals over one or two Laplace variables, with every error bounded: all but the arithmetic of the sums."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Integrals(ABC):
 
     def _steps(self, live: list[Summand]) -> list[float]:
         orders = [max(1, *(t.exponents[axis] for t in live)) for axis in range(self.moments.axes)]
-        return [self.step(rule.step_for(self.nats + SPARE, k)) for k in orders]
+        return [self.step(rule.step_for(self._aim(), k)) for k in orders]
 
     def _last(self, kept: Callable[[int, float], list[Any]]) -> list[float]:
         """For every axis a v beyond which all nodes hold less than e^-aim of the scale of their term."""

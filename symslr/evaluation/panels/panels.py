@@ -6,7 +6,8 @@ On the Bernstein ellipse of a panel (the sum RHO of its half axes, in units of t
     |rule - integral of w (u kappa)^m e^{-u kappa}|  <=  (64/15) RHO^{-2n}/(1 - RHO^{-2}) h top (u high)^m e^{-u low} .
 
 What is left out (beside a kink, a zero, beyond an end) is mass of w, and is in the bound. Where u high <= 1 for all u that
-occur, nothing is asked of Re kappa: there |e^{-u kappa}| <= e. docs/proofs.md, section 7.
+occur, nothing is asked of Re kappa off the line: there |e^{-u kappa}| <= e. On the line kappa >= 0 is proved everywhere.
+docs/proofs.md, section 7.
 """
 
 from __future__ import annotations
@@ -240,6 +241,8 @@ class Search:
         lows = np.where(highs + self.limits <= 0, -inf, [_log_below(kernel) for kernel in kernels])
         if ((highs + self.limits > 0) & (lows == -inf)).any():
             return None
+        if (lows == -inf).any() and not self._are_nonnegative(chart, middle, half):
+            return None
         tops = np.array(bounds)
         if (tops + size + log(2) <= self.allowed).all() and (lows > -inf).all():
             return tops + size + log(2)
@@ -247,6 +250,17 @@ class Search:
         steep = self.degrees @ np.where(lows > -inf, highs - lows, 0.0) if kernels else 0.0
         order = ceil(max(((LOG_RULE + size + tops + steep - self.allowed) / (2 * log(RHO))).max(), LEAST_ORDER))
         return (order, lows, highs, tops) if order <= self.most_nodes else None
+
+    def _are_nonnegative(self, chart: Chart, middle: float, half: float) -> bool:
+        """Whether all kernels are proved to be >= 0 on an interval of the line."""
+        known = self.regions.functions.are_nonnegative
+        if all(known):
+            return True
+        try:
+            kernels, _ = self.regions(chart.line(middle, half), chart.signs)
+        except NotProved:
+            return False
+        return all(is_known or kernel.real >= 0 for kernel, is_known in zip(kernels, known))
 
     def _negligible(self, chart: Chart, middle: float, half: float) -> Any:
         """The log of the masses of a piece that is left out; None where it counts.
@@ -256,7 +270,7 @@ class Search:
         """
         is_narrow = half < NARROWEST * abs(middle) or half < 1e-290
         try:
-            kernels, tops = self.regions(chart.line(middle, half), chart.signs)
+            _, tops = self.regions(chart.line(middle, half), chart.signs)
         except NotProved:
             if is_narrow:
                 raise
@@ -267,8 +281,7 @@ class Search:
             raise CannotEvaluate(f"a weight or an integrand is not bounded at {place:.6g}; expected a bounded one")
         if not is_narrow and not (masses <= self.allowed).all():
             return None
-        known = self.regions.functions.are_nonnegative
-        if any(not (is_known or kernel.real >= 0) for kernel, is_known in zip(kernels, known)):
+        if not self._are_nonnegative(chart, middle, half):
             if is_narrow:
                 raise CannotEvaluate(
                     f"a kernel may be negative at {middle:.6g}; expected one that is positive at every token"

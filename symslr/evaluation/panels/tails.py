@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from flint import ctx
+from flint import arb, ctx
 from sympy import Expr, Symbol, exp
 
 from symslr.evaluation.certified.analytic.arithmetic import PROOF_BITS, prepared
@@ -29,28 +29,21 @@ def beyond(regions: Regions, side: int, nats: float) -> tuple[float, Any]:
     weights = tuple(exp(w.exponent) * w.rest for w in functions.weights)
     unsure = [k for k, is_known in zip(functions.kernels, functions.are_nonnegative) if not is_known]
     inside = {s for expr in (*weights, *unsure) for s in expr.free_symbols}
-    own = tuple((s, str(ball), _Ball(ball)) for s, ball in regions.scope.items() if s in inside)
+    own = tuple((s, str(ball)) for s, ball in regions.scope.items() if s in inside)
     return _beyond(functions.x, weights, tuple(unsure), own, side, nats)
-
-
-class _Ball:
-    """A ball as an argument of a cached function, which tells it by its digits."""
-
-    def __init__(self, ball: Any) -> None:
-        self.ball = ball
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Ball)
-
-    def __hash__(self) -> int:
-        return 0
 
 
 @lru_cache(maxsize=256)
 def _beyond(
-    x: Symbol, weights: tuple[Expr, ...], kernels: tuple[Expr, ...], scope: tuple[Any, ...], side: int, nats: float
+    x: Symbol,
+    weights: tuple[Expr, ...],
+    kernels: tuple[Expr, ...],
+    scope: tuple[tuple[Symbol, str], ...],
+    side: int,
+    nats: float,
 ) -> tuple[float, Any]:
-    numbers = {s: Between(s.name, own.ball) for s, _, own in scope}
+    """The same from parameters as Arb prints them: balls that hold theirs, by which a result is found again."""
+    numbers = {s: Between(s.name, arb(own)) for s, own in scope}
     weights, kernels = (tuple(prepared(expr.xreplace(numbers)) for expr in own) for own in (weights, kernels))
     reason: Exception = NotProved("certified: the mass of a law is not seen to fall")
     for start in STARTS:

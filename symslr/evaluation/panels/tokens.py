@@ -46,9 +46,8 @@ class Nodes:
         with ctx.workprec(64):
             logs = [[kappa.log() for kappa in row] for row in self.kernels]
             self.logs = np.array([[float(g) for g in row] for row in logs]).reshape(len(logs), len(x))
-            self.log_error = max((float(g.rad()) for row in logs for g in row), default=0.0)
             self.sizes = np.array([[_log_size(w) for w in row] for row in self.weights])
-        self.are_signed = np.array([any(w < 0 for w in row) for row in self.weights])
+        self.are_signed = np.array(functions.are_signed)
         shifts = self.shifts[:, None]
         self.errors, self.tops = panels.errors - shifts, panels.sizes + np.log(2) + panels.tops - shifts
         self.lost = panels.lost - self.shifts

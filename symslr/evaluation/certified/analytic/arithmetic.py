@@ -7,27 +7,23 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache, reduce, wraps
 from typing import Any, TypeVar, cast
 
 import sympy
-from flint import acb, arb, arb_series, ctx, fmpq
+from flint import acb, arb, ctx, fmpq
 from sympy import Expr, S, Symbol, erf, exp, log, sqrt
 
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import FUNCTIONS as BY_NAME
-from symslr.evaluation.numbers.elementary import ball, by_squaring, elementary_ball, normal_cdf
+from symslr.evaluation.numbers.elementary import by_squaring, elementary_ball, normal_cdf
 from symslr.expression.special import NormalCdf
 from symslr.model.float64 import uncancelled
 
 PROOF_BITS = 256
 """Bits at which strips, masses and moments are proved: log(1 + e^x) is seen to be positive down to x = -170."""
-
-
-PIECE_NAMES = ("Abs", "sign", "Heaviside", "Max", "Min")
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -71,8 +67,8 @@ class Arithmetic(ABC):
     def function(self, at: Any, name: str) -> Any:
         """The enclosure of the function of this name, one of ``FUNCTIONS``."""
 
-    def piece(self, name: str, arguments: list[Any], turns: Expr) -> Any:
-        """The enclosure of the function of ``PIECES`` of this name, where it is one of its pieces; ``turns`` is 0 between them."""
+    def piece(self, name: str, arguments: list[Any], turns: Turns) -> Any:
+        """The enclosure of the function of ``PIECES`` of this name, where it is one of its pieces, between ``turns``."""
         raise NotProved(f"certified: no proof is available for {name}")
 
     def fermi(self, at: Any) -> Any:
@@ -127,6 +123,9 @@ def _without_root(total: Expr) -> Expr:
     return total
 
 
+Turns = tuple[tuple[Expr, ...], ...]
+"""As ``_turns`` gives them."""
+
 Step = tuple[str, tuple[Any, ...], list[int]]
 """(name of an operation of an arithmetic, its extra arguments, indices of the earlier results that it takes)."""
 
@@ -158,8 +157,8 @@ class Program:
         if isinstance(node, log) and (inside := _of_exponential(node.args[0])) is not None:
             return "softplus", (), [self._place(inside)]
         if isinstance(node, PIECES):
-            turns = node.args[0] - node.args[1] if isinstance(node, (sympy.Max, sympy.Min)) else node.args[0]
-            self.turns[turns] = None
+            turns = _turns(node)
+            self.turns |= dict.fromkeys(own for row in turns for own in row)
             return "piece", (type(node).__name__, turns), [self._place(arg) for arg in node.args]
         if isinstance(node, FUNCTIONS):
             return "function", (type(node).__name__,), [self._place(node.args[0])]
@@ -192,11 +191,20 @@ class Program:
                 found.append(constants[place])
             elif name in ("add", "multiply"):
                 found.append(reduce(getattr(arithmetic, name), [found[i] for i in arguments]))
-            elif payload and payload[0] in PIECE_NAMES:
+            elif name == "piece":
                 found.append(arithmetic.piece(payload[0], [found[i] for i in arguments], payload[1]))
             else:
                 found.append(getattr(arithmetic, name)(found[arguments[0]], *payload))
         return [found[self.places[expr]] for expr in self.exprs]
+
+
+def _turns(node: Expr) -> tuple[tuple[Expr, ...], ...]:
+    """What is 0 between the pieces of |f|, a sign or a step: f, as the one entry of one row. Of max and min the differences of
+    every argument (a row each) and all those after it.
+    """
+    if not isinstance(node, (sympy.Max, sympy.Min)):
+        return ((node.args[0],),)
+    return tuple(tuple(first - other for other in node.args[n + 1 :]) for n, first in enumerate(node.args))
 
 
 def _of_exponential(expr: Expr) -> Expr | None:
@@ -215,11 +223,6 @@ def enclosed(expr: Expr, variable: Symbol, region: Any, arithmetic: Arithmetic) 
         NotProved: for a function that is not of ``FUNCTIONS``, or where a singularity cannot be excluded.
     """
     return _program((expr,), variable).run(region, arithmetic)[0]
-
-
-def all_enclosed(exprs: tuple[Expr, ...], variable: Symbol, region: Any, arithmetic: Arithmetic) -> list[Any]:
-    """As ``enclosed`` for several expressions; common subexpressions are evaluated once."""
-    return _program(exprs, variable).run(region, arithmetic)
 
 
 def rectangle(left: float, right: float, low: float, high: float) -> Any:
@@ -245,28 +248,28 @@ class Rectangles(Arithmetic):
     def _ball(self, expr: Expr) -> Any:
         return self.scope[expr] if expr in self.scope else elementary_ball(expr, self._ball)
 
-    def piece(self, name: str, arguments: list[Any], turns: Expr) -> Any:
-        if turns in self.signs:
-            is_positive = self.signs[turns] > 0
+    def piece(self, name: str, arguments: list[Any], turns: Turns) -> Any:
+        try:
             if name in ("Max", "Min"):
-                return arguments[0 if is_positive == (name == "Max") else 1]
-            if name == "Abs":
-                return arguments[0] if is_positive else -arguments[0]
-            return acb(int(is_positive) if name == "Heaviside" else 1 if is_positive else -1)
-        if all(at.imag.is_zero() for at in arguments):
+                best = 0
+                for n in range(1, len(arguments)):
+                    difference = arguments[best] - arguments[n]
+                    if (self._sign(name, turns[best][n - best - 1], difference) > 0) != (name == "Max"):
+                        best = n
+                return arguments[best]
+            sign = self._sign(name, turns[0][0], arguments[0])
+            return arguments[0] * sign if name == "Abs" else acb(sign if name == "sign" else (sign + 1) // 2)
+        except NotProved:
+            if not all(at.imag.is_zero() for at in arguments):
+                raise
             return acb(PIECES_OF_BALLS[name](*(at.real for at in arguments)))
-        first, *others = arguments
-        if name in ("Max", "Min"):
-            for other in others:
-                side = (first - other).real
-                if not (side > 0 or side < 0):
-                    raise NotProved(f"certified: a kink of {name} cannot be excluded")
-                first = first if (side > 0) == (name == "Max") else other
-            return first
-        if not (first.real > 0 or first.real < 0):
+
+    def _sign(self, name: str, turns: Expr, at: Any) -> int:
+        if turns in self.signs:
+            return self.signs[turns]
+        if not (at.real > 0 or at.real < 0):
             raise NotProved(f"certified: a kink of {name} cannot be excluded")
-        sign = 1 if first.real > 0 else -1
-        return first * sign if name == "Abs" else acb(sign if name == "sign" else (sign + 1) // 2)
+        return 1 if at.real > 0 else -1
 
     def power(self, base: Any, exponent: Fraction) -> Any:
         if exponent.denominator == 1:
@@ -384,74 +387,3 @@ PIECES_OF_BALLS: dict[str, Callable[..., Any]] = {
 """The functions of ``PIECES`` on real balls, with all their pieces."""
 
 RECTANGLES = Rectangles()
-
-
-@contextmanager
-def series_length(count: int) -> Iterator[None]:
-    """Context in which FLINT's power series are truncated after ``count`` terms."""
-    before = ctx.cap
-    ctx.cap = count
-    try:
-        yield
-    finally:
-        ctx.cap = before
-
-
-class Series(Arithmetic):
-    """The arithmetic of power series in t of functions of ``parameter`` = ``at`` + t, with balls as coefficients.
-
-    Where ``at`` is an interval, the coefficient of t^k encloses the k-th derivative over k! everywhere on it.
-    """
-
-    def __init__(self, parameter: Symbol, at: Any) -> None:
-        self.parameter, self.at = parameter, at
-
-    def constant(self, expr: Expr) -> Any:
-        if expr.has(self.parameter):
-            return enclosed(expr, self.parameter, arb_series([self.at, 1]), self)
-        return arb_series([ball(expr)])
-
-    def power(self, base: Any, exponent: Fraction) -> Any:
-        if exponent.denominator == 1:
-            return series_power(base, int(exponent))
-        if not base[0] > 0:
-            raise NotProved("certified: a branch point of a root cannot be excluded")
-        return (base.log() * arb(fmpq(exponent.numerator, exponent.denominator))).exp()
-
-    def function(self, at: Any, name: str) -> Any:
-        if name == "log" and not at[0] > 0:
-            raise NotProved("certified: a branch point of a logarithm cannot be excluded")
-        return BY_NAME[name](at)
-
-    def fermi(self, at: Any) -> Any:
-        """1/(1 + e^y) by f' = -y' f (1 - f): over an interval the coefficients of a reciprocal of 1 + e^y would grow far faster."""
-        found, rest, products = [1 / (1 + at[0].exp())], [1 / (1 + (-at[0]).exp())], []
-        for k in range(1, _count(at)):
-            products.append(sum((found[i] * rest[k - 1 - i] for i in range(k)), arb(0)))
-            rest.append(_integrated(at, products, k))
-            found.append(-rest[k])
-        return arb_series(found, ctx.cap)
-
-    def softplus(self, at: Any) -> Any:
-        """log(1 + e^y) as the integral of y'/(1 + e^-y)."""
-        slope = self.fermi(-at)
-        return arb_series([at[0].exp().log1p(), *(_integrated(at, slope, k) for k in range(1, _count(at)))], ctx.cap)
-
-
-def _integrated(at: Any, slopes: Any, k: int) -> Any:
-    """The coefficient of t^k in the integral of y' times a series (``slopes``)."""
-    return sum((i * at[i] * slopes[k - i] for i in range(1, min(k + 1, at.length()))), arb(0)) / k
-
-
-def _count(at: Any) -> int:
-    """Number of coefficients of a function of a series: 1 where the series is a constant."""
-    return ctx.cap if at.length() > 1 else 1
-
-
-def series_power(base: Any, n: int) -> Any:
-    """base^n by repeated squaring; the constant term may contain 0 unless n < 0."""
-    if n < 0:
-        if base[0].contains(0):
-            raise NotProved("certified: a pole cannot be excluded")
-        return series_power(base.inv(), -n)
-    return by_squaring(base, n, arb_series([1]))

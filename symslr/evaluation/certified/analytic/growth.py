@@ -18,7 +18,7 @@ from sympy import Abs, Add, Expr, Max, Min, Mul, Poly, S, Symbol, exp, sign
 from sympy import atan as atan_
 from sympy import log as log_
 
-from symslr.evaluation.certified.analytic.arithmetic import PIECES, Arithmetic, cached_with_refusals, enclosed
+from symslr.evaluation.certified.analytic.arithmetic import PIECES, Arithmetic, Turns, cached_with_refusals, enclosed
 from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.elementary import ball
 from symslr.expression.special import NormalCdf
@@ -277,7 +277,7 @@ class GrowthBounds:
     def _of_logarithm(self, inside: Expr) -> QuadraticBound:
         """A bound of log |log w|, w > 0: |log w| is at most a multiple of |x|, or of x^2, as |x| >= 1."""
         both = self.modulus(inside).maximum(self.inverse(inside))
-        total = max(both.constant, 1.0) + max(both.linear, 0.0) + max(both.square, 0.0)
+        total = max(both.constant, 1.0) + sum(max(part, 0.0) for part in both._parts()[1:])
         return QuadraticBound(_up(log(total))) + IDENTITY.times(2.0 if both.square > 0 else 1.0)
 
 
@@ -358,7 +358,7 @@ class HalfLine(Arithmetic):
             return _values(iv.exp(at.interval), True)
         return _values(iv.sin(at.interval) if name == "sin" else iv.cos(at.interval))
 
-    def piece(self, name: str, arguments: list[RealSet], turns: Expr) -> RealSet:
+    def piece(self, name: str, arguments: list[RealSet], turns: Turns) -> RealSet:
         ends = [(own.interval.a, own.interval.b) for own in arguments]
         if name in ("Max", "Min"):
             choose = max if name == "Max" else min
