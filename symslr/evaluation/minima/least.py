@@ -47,14 +47,9 @@ FINE_FOR_RELEVANT = 1 / 16
 """The same for the scale at which the relevant token does."""
 
 CERTIFIED_MULTIPLES = (0.5, 1.5)
-"""Without bounds a least risk is proved for scales between these multiples of the one that the search finds."""
+"""Without bounds a minimum is proved between these multiples of the scale that the search finds."""
 CERTIFIED_NEAR_ZERO = 0.5
-"""Where that one is smaller than this, and the kernel does not vanish at 0, it is proved for |a| <= 0.5."""
-
-INTERVAL_PART = 1e-6
-"""The least distance of the first three values of a parabola, relative to the place."""
-MOST_PARABOLAS = 8
-"""Each about doubles the digits of the place."""
+"""Where that one is smaller than this, and the kernel does not vanish at 0, it is proved within |a| <= 0.5."""
 
 COARSE_DIGITS = 3
 """Digits of the risks that show whether another scale may be the best one."""
@@ -180,7 +175,7 @@ def _by_search(
     if backend == "arb" and least.closed() is None:
         return _certified(task, attention, values, digits)
     if backend == EXPONENTIAL and least.closed() is None:
-        raise CannotEvaluate(f"{EXPONENTIAL}: found no closed form of the least risk; ask arb for an interval")
+        raise CannotEvaluate(f"{EXPONENTIAL}: found no closed form of the least risk; ask arb")
     if backend is not None or least.closed() is not None:
         value = evaluate(least, values, digits, backend)
         _, places = minimise(risk, variables, values, PLACE_DIGITS)
@@ -190,12 +185,6 @@ def _by_search(
         if _limit_is_lowest(risk, values, float(value.value)):
             value = replace(value, kind=Kind.ESTIMATED, method="limit of large scales, below all risks of a scan")
             return value, {"a": replace(value, value=mpmath.inf, error=mpmath.mpf(0), digits=15)}
-    # up to so many digits the search is as fast
-    if variables == [a] and digits is not None and digits > MULTIPRECISION_DIGITS:
-        try:
-            return _polished(task, attention, risk, values, digits)
-        except CannotEvaluate:
-            pass
     start = _place_in_the_limit(task, attention, variables, values)
     # where there is no value there, as at the strongest signals, a search in vain takes half a minute
     if start is not None:
@@ -292,48 +281,6 @@ def _risk_interval(risk: Expr, values: Mapping[Any, object]) -> tuple[float, flo
     return float(one.value) - float(one.error), float(one.value) + float(one.error)
 
 
-def _polished(
-    task: Task, attention: Attention, risk: Expr, values: Mapping[Any, object], digits: int
-) -> tuple[Value, dict[str, Value]]:
-    """The least risk near the scale that a search finds, by parabolas through three values at ever smaller distances.
-
-    The error is how much higher the values on both sides of the last place are.
-
-    Raises:
-        CannotEvaluate: where the place is at no finite scale, or is not found.
-    """
-    _, places = minimise(risk, [a], values, PLACE_DIGITS)
-    place, step = (
-        Rational(float(places[a])),
-        Rational(max(float(places[a].error), INTERVAL_PART * abs(float(places[a])))),
-    )
-    if not 0 < step < oo:  # it is nothing where the risk is only approached at 0
-        raise CannotEvaluate("the minimum lies at no finite scale")
-    least = 0
-    for _ in range(MOST_PARABOLAS):
-        wanted = max(least, min(2 * max(0, -int(mpmath.log10(float(step)))), digits) + COARSE_DIGITS)
-        beside = [
-            evaluate(population_risk(task, attention, place + side * step), values, wanted) for side in (-1, 0, 1)
-        ]
-        left, middle, right = (own.value for own in beside)
-        rise = max(left - middle, right - middle)
-        error = max(rise, 0) + sum(own.error for own in beside)
-        if min(left, right) >= middle - beside[1].error and error <= abs(middle) * mpmath.mpf(10) ** -digits:
-            method = f"{places[a].method}; then parabolas through three values, the last {float(step):.1e} apart"
-            value = replace(beside[1], error=error, kind=Kind.ESTIMATED, digits=digits, method=method)
-            return value, {"a": replace(value, value=mpmath.mpf(place.p) / place.q, error=mpmath.mpf(step.p) / step.q)}
-        curvature = left + right - 2 * middle
-        if not curvature > 0 and least > 0:
-            break
-        if not curvature > 0:  # as flat as the values are wide
-            least = digits + COARSE_DIGITS
-            continue
-        move = (left - right) / (2 * curvature)
-        place += step * Rational(str(mpmath.nstr(move, wanted))) if abs(move) < 1 / INTERVAL_PART else 0
-        step *= max(step, Rational(1, 10**4)) if abs(move) < 1 else 1
-    raise CannotEvaluate("the minimum is not found by parabolas")
-
-
 def _certified(
     task: Task,
     attention: Attention,
@@ -341,7 +288,7 @@ def _certified(
     digits: int | None,
     bounds: Mapping[Symbol, tuple[float, float]] | None = None,
 ) -> tuple[Value, dict[str, Value]]:
-    """The least risk proved over an interval of the scale: the one given, else one around the scale that the search finds."""
+    """A local minimum proved inside an interval of the scale: the one given, else one around the scale that the search finds."""
     risk, variables = population_risk(task, attention), minimal_risk(task, attention).variables
     if variables != (a,):
         raise CannotEvaluate(
@@ -373,7 +320,7 @@ def _certified(
 def _enclosed(
     risk: Expr, values: Mapping[Any, object], digits: int, interval: tuple[float, float], guess: float
 ) -> tuple[Value, Value]:
-    """(least risk, best scale) by ``least_certified`` over the scale in an interval, ``guess`` being near the minimum."""
+    """(least risk, best scale) by ``least_certified`` inside an interval of the scale, ``guess`` being near the minimum."""
     from symslr.evaluation.certified.least import least_certified
 
     needed, known = symbols_of(risk)

@@ -20,8 +20,8 @@ GUARD = 40
 """Bits beyond those of the digits: sums of a million terms lose 20."""
 MOST_BALLS = 40_000_000
 """Products of balls in all tables: some ten seconds."""
-IN_MATRICES = 10
-"""So many times more where tables of two variables are multiplied: Arb multiplies matrices fast."""
+IN_MATRICES = 25
+"""So many times more where tables of two variables are multiplied, those of all factors together: a billion take 17 s."""
 MOST_TAYLOR = 24
 """Terms of the series of a token integral in u, which is taken at small u."""
 
@@ -55,7 +55,7 @@ class BallIntegrals(Integrals):
             for (first, count, step), m in zip(axes, octaves)
         ]
         work = float(np.prod([len(v) for v in lattices])) * max(len(own.weights[0]) for own in self.nodes)
-        if work > MOST_BALLS * (1 if len(axes) == 1 else IN_MATRICES):
+        if work * (1 if len(axes) == 1 else len(self.used) / IN_MATRICES) > MOST_BALLS:
             raise TooManyDigits(f"tables of {work:.0e} balls are too large; ask for fewer digits or a smaller scale")
         tables = (
             self._lines(lattices[0], octaves[0], axes[0]) if len(axes) == 1 else self._planes(lattices, octaves, axes)
