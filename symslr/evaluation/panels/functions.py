@@ -15,7 +15,7 @@ from symslr.evaluation.errors import NotProved
 from symslr.evaluation.numbers.balls import Balls
 from symslr.evaluation.numbers.exponent import Split
 
-REGION_BITS, MORE_BITS = 64, 512
+BITS = (64, 512, 4096)
 """Of regions, which are wide: the radius of a ball has 30 bits at any precision. More of them where terms of a kernel cancel."""
 CANCELLED = 2.0**-40
 """A kernel that is smaller and not seen to be positive is evaluated again."""
@@ -53,12 +53,15 @@ class TokenFunctions:
 
     @cached_property
     def are_nonnegative(self) -> list[bool]:
-        """Of every kernel whether its form says that it is >= 0, as a square does, or 1 + x on a half line from -1."""
-        beside, places = Dummy(nonnegative=True), [self.x]
-        places += [end + side * beside for end, side in ((self.lower, 1), (self.upper, -1)) if end.is_finite]
+        """Of every kernel whether its form says that it is >= 0, as a square does, 1 + x on a half line from -1, or max(x, -x)
+        on both sides of its kink.
+        """
+        beside, covers = Dummy(nonnegative=True), [[self.x]]
+        covers += [[end + side * beside] for end, side in ((self.lower, 1), (self.upper, -1)) if end.is_finite]
+        covers += [[(side * beside - value) / slope for side in (1, -1)] for _, value, slope in self._turns]
         return [
             all(
-                any(factor.xreplace({self.x: place}).is_nonnegative for place in places)
+                any(all(factor.xreplace({self.x: place}).is_nonnegative for place in own) for own in covers)
                 for factor in Mul.make_args(kernel)
             )
             for kernel in self.kernels
@@ -70,16 +73,18 @@ class TokenFunctions:
         return [not weight.rest.is_nonnegative for weight in self.weights]
 
     @cached_property
-    def kinks(self) -> list[tuple[Expr, Any]]:
+    def _turns(self) -> list[tuple[Expr, Expr, Expr]]:
         """The arguments of |.|, max, min, sign and step, and bases of powers that are factors, where they are linear in x: each
-        with both its coefficients as functions of parameters.
+        with both its coefficients.
         """
         turns = dict.fromkeys([*self._program.turns, *(factor.as_base_exp()[0] for factor in self._factors)])
         linear = [own for own in turns if own.has(self.x) and not own.diff(self.x).has(self.x)]
-        return [
-            (turns, Balls(0).function(self.parameters, [turns.xreplace({self.x: S.Zero}), turns.diff(self.x)]))
-            for turns in linear
-        ]
+        return [(own, own.xreplace({self.x: S.Zero}), own.diff(self.x)) for own in linear]
+
+    @cached_property
+    def kinks(self) -> list[tuple[Expr, Any]]:
+        """Each of ``_turns`` with both its coefficients as a function of parameters."""
+        return [(own, Balls(0).function(self.parameters, parts)) for own, *parts in self._turns]
 
     def at(self, p: Sequence[Any]) -> Regions:
         """The functions at given parameters, as balls."""
@@ -131,7 +136,7 @@ class Regions:
         self.count += 1
         self.arithmetic.signs = signs
         count = len(self.functions.kernels)
-        for bits in (REGION_BITS, MORE_BITS):
+        for bits in BITS:
             with ctx.workprec(bits):
                 found = self.functions._program.run(region, self.arithmetic, self.constants.setdefault(bits, {}))
             if all(k.real > 0 or not abs(k).upper() < CANCELLED for k in found[:count]):

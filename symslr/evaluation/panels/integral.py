@@ -66,11 +66,13 @@ class Integrals(ABC):
         with ctx.workprec(self.bits):
             numbers = self.moments.numbers(self.p)
             self.summands = [self._summand(t, shifts, *own) for t, own in zip(self.moments.products, numbers)]
-        ends = self._last(lambda axis, v: [own.kept(axis, v) - shift for own, shift in zip(searches, shifts)])
+        ends = self._last(
+            lambda axis, v: [own.kept(axis, v) - shift for own, shift in zip(searches, shifts)], self._aim() + log(2)
+        )
         self.limits = ends
         live = [t for t in self.summands if t.sign]
-        steps = self._steps(live) if live else []
-        panels = [own.panels([end + 2 * step for end, step in zip(ends, steps)]) for own in searches]
+        far = [end + 2 * step for end, step in zip(ends, self._steps(live))] if live else []
+        panels = [own.panels(far) for own in searches if live]
         with ctx.workprec(self.bits):
             self.nodes = [Nodes(*own) for own in zip(functions, panels, shifts, repeat(self.p))]
         self.prepare()
@@ -133,17 +135,26 @@ class Integrals(ABC):
         live = [t for t in self.summands if t.sign]
         if not live:
             return [], 0.0
-        steps, nats = self._steps(live), self._aim()
-        lasts = self._last(lambda axis, v: [nodes.kept(axis, v) for nodes in self.nodes])
+        steps = self._steps(live)
+        # what is left out of the tokens is beyond every end
+        lost = np.logaddexp.reduce(np.concatenate([nodes.lost for nodes in self.nodes]))
+        count = max(float(sum(t.powers)) for t in live)
+        held = [
+            log(count * rule.right_factor(step, max(t.exponents[axis], 1))) + self._others(t, axis, steps)
+            for t in live
+            for axis, step in enumerate(steps)
+        ]
+        aim = min(self._aim() + log(2), -log(2) - lost - max(held))
+        lasts = self._last(lambda axis, v: [nodes.kept(axis, v) for nodes in self.nodes], aim)
         axes = []
         for axis, (step, last) in enumerate(zip(steps, map(min, lasts, self.limits))):
             others = [self._others(t, axis, steps) for t in live]
             if last == inf:
                 raise CannotEvaluate("a Laplace integral has no window: it may not converge")
-            first = rule.first_below(partial(self._left, axis, step, live, others), -nats - log(2), rises=True)
+            first = rule.first_below(partial(self._left, axis, step, live, others), -aim, rises=True)
             first = np.floor(first / step) * step
             axes.append((first, int(np.ceil((last - first) / step)), step))
-        return axes, exp(-nats) * len(axes)
+        return axes, 2 * exp(-aim) * len(axes)
 
     def _aim(self) -> float:
         return self.nats + self.extra + SPARE
@@ -152,7 +163,7 @@ class Integrals(ABC):
         orders = [max(1, *(t.exponents[axis] for t in live)) for axis in range(self.moments.axes)]
         return [self.step(rule.step_for(self._aim(), k)) for k in orders]
 
-    def _last(self, kept: Callable[[int, float], list[Any]]) -> list[float]:
+    def _last(self, kept: Callable[[int, float], list[Any]], aim: float) -> list[float]:
         """For every axis a v beyond which all nodes hold less than e^-aim of the scale of their term."""
         live = [t for t in self.summands if t.sign]
         steps = self._steps(live) if live else []
@@ -161,7 +172,7 @@ class Integrals(ABC):
             others = [self._others(t, axis, steps) for t in live]
             bound = partial(self._right, axis, step, live, others, kept)
             try:
-                ends.append(rule.first_below(bound, -self._aim() - log(2), rises=False))
+                ends.append(rule.first_below(bound, -aim, rises=False))
             except OverflowError:
                 ends.append(inf)
         return ends

@@ -44,22 +44,34 @@ def enclosed_integral(expr: Expr, nats: float, scope: Mapping[Any, Any]) -> Any:
         )
     else:
         raise CannotEvaluate(f"certified: no proof is available for {expr}; expected an integral over one variable")
-    with ctx.workprec(ceil(nats / log(2)) + GUARD):
-        parameters, p = tuple(scope), list(scope.values())
-        first, last = _functions(body, variable, (low, high), parameters).ends(*p)
-        if first > last:
-            return -_enclosed(_functions(body, variable, (high, low), parameters), p, nats)
-        if first.is_finite() and last.is_finite() and not first < last:
-            return arb(0)
-        return _enclosed(_functions(body, variable, (low, high), parameters), p, nats)
+    return LineIntegral(body, variable, (low, high), tuple(scope))(list(scope.values()), nats)
 
 
-def _functions(body: Expr, variable: Symbol, ends: tuple[Expr, Expr], parameters: tuple[Symbol, ...]) -> TokenFunctions:
-    weight = split(body)
-    square = gaussian(weight.exponent, variable)
-    if square is not None:
-        weight = Split(square.centred(variable) + square.height, weight.rest)
-    return TokenFunctions(variable, (), (weight,), *ends, parameters, ((),))
+class LineIntegral:
+    """The integral of ``body`` over a variable from a first to a last end, as a function of parameters."""
+
+    def __init__(self, body: Expr, variable: Symbol, ends: tuple[Expr, Expr], parameters: tuple[Symbol, ...]) -> None:
+        weight = split(body)
+        square = gaussian(weight.exponent, variable)
+        if square is not None:
+            weight = Split(square.centred(variable) + square.height, weight.rest)
+        self._forward, self._backward = (
+            TokenFunctions(variable, (), (weight,), *own, parameters, ((),)) for own in (ends, ends[::-1])
+        )
+
+    def __call__(self, p: list[Any], nats: float) -> Any:
+        """As a ball whose radius is aimed at e^-nats of it; ``p`` are balls.
+
+        Raises:
+            CannotEvaluate: where it does not converge absolutely, or costs too much.
+        """
+        with ctx.workprec(ceil(nats / log(2)) + GUARD):
+            first, last = self._forward.ends(*p)
+            if first > last:
+                return -_enclosed(self._backward, p, nats)
+            if first.is_finite() and last.is_finite() and not first < last:
+                return arb(0)
+            return _enclosed(self._forward, p, nats)
 
 
 def _enclosed(functions: TokenFunctions, p: list[Any], nats: float) -> Any:

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from sympy import Expr, S, Symbol, expand
+from sympy import Expr, S, Symbol, expand, factor_terms
 from sympy import exp as exp_
 
 from symslr.evaluation.certified.analytic.arithmetic import prepared
@@ -164,8 +164,8 @@ def _degree(moment: Moment, axis: int) -> int | None:
     """The power of a kernel in a moment's weight; None where it is not seen."""
     if moment.degrees[axis] is not None:
         return moment.degrees[axis]
-    own = prepared(moment.rest).as_powers_dict()
-    factors = split(prepared(moment.kernel.slopes[axis])).rest.as_powers_dict()
+    own = _written(moment.rest).as_powers_dict()
+    factors = split(_written(moment.kernel.slopes[axis])).rest.as_powers_dict()
     powers = [own.get(base, S.Zero) / power for base, power in factors.items() if not base.is_number]
     return int(min(powers)) if powers and all(power.is_number and power >= 0 for power in powers) else None
 
@@ -178,9 +178,14 @@ def _quotient(weight: Split, kernel: Expr, m: int) -> Split:
     """weight / kernel^m."""
     if m == 0:
         return weight
-    parts = split(prepared(kernel))  # written as one, the factors of a weight are the kernel's
-    inside = split(prepared(weight.rest) * parts.rest**-m)
+    parts = split(prepared(kernel))
+    inside = split(factor_terms(prepared(weight.rest) * parts.rest**-m))
     return Split(expand(weight.exponent - m * parts.exponent + inside.exponent), inside.rest)
+
+
+def _written(expr: Expr) -> Expr:
+    """In one way, so that the factors of a weight are the kernel's."""
+    return factor_terms(prepared(expr))
 
 
 def _size(weight: Split) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,8 @@ def _beyond(
         try:
             with ctx.workprec(PROOF_BITS):
                 bounds = GrowthBounds(x, start, side)
-                tails = [float(bounds.modulus(bounds.without_pieces(w)).tail(start).log().upper()) for w in weights]
+                own = (bounds.without_pieces(w) for w in weights)
+                tails = [float(bounds.modulus(w).tail(start).log().upper()) if w != 0 else -inf for w in own]
                 if max(tails) > -nats:
                     continue
                 for kernel in kernels:

@@ -11,8 +11,8 @@ from flint import arb, ctx
 from symslr.evaluation.panels.functions import TokenFunctions
 from symslr.evaluation.panels.panels import Panels
 
-LOST, MOST_BITS = 20, 8
-"""Bits of a kernel that rounding may take; so many times more bits are tried."""
+LOST, LOST_TO_PARAMETERS, MOST_BITS = 20, 6, 32
+"""Bits of a kernel that rounding may take, and that are lost of those of its parameters; so many times more are tried."""
 SLACK = 1e-9
 """Relative amount by which bounds are rounded up."""
 
@@ -31,14 +31,15 @@ class Nodes:
 
     def __init__(self, functions: TokenFunctions, panels: Panels, shifts: Any, p: Sequence[Any]) -> None:
         self.panels, self.shifts = panels, shifts
-        bits = ctx.prec
+        bits, reached = ctx.prec, -1
+        enough = min(bits - LOST, min((own.rel_accuracy_bits() for own in p), default=bits) - LOST_TO_PARAMETERS)
         while True:  # with more bits where terms of a kernel cancel
             with ctx.workprec(bits):
                 x, gauss = panels.nodes()
                 self.kernels, weights = functions.at_nodes(x, p)
-            if bits > MOST_BITS * ctx.prec or all(
-                k.rel_accuracy_bits() > ctx.prec - LOST for r in self.kernels for k in r
-            ):
+            before = reached
+            reached = min((kappa.rel_accuracy_bits() for row in self.kernels for kappa in row), default=enough)
+            if reached >= enough or 0 < reached <= before + 1 or bits > MOST_BITS * ctx.prec:
                 break
             bits *= 2
         scales = [arb(-shift).exp() for shift in self.shifts]
