@@ -20,6 +20,18 @@ if TYPE_CHECKING:
     from symslr.evaluation import Value as Value
     from symslr.evaluation import evaluate as evaluate
     from symslr.evaluation import minimise as minimise
+    from symslr.face.curve import Curve as Curve
+    from symslr.face.question import Question as Question
+    from symslr.face.sources import cite as cite
+    from symslr.face.tasks import bayes_optimal as bayes_optimal
+    from symslr.face.tasks import bayes_risk as bayes_risk
+    from symslr.face.tasks import fitted as fitted
+    from symslr.face.tasks import landscape as landscape
+    from symslr.face.tasks import least_risk as least_risk
+    from symslr.face.tasks import population_risk as population_risk
+    from symslr.face.tasks import sample as sample
+    from symslr.face.tasks import separation as separation
+    from symslr.face.tasks import simulate_fit as simulate_fit
     from symslr.model.attention import Attention as Attention
     from symslr.model.catalogue import MaxSLR as MaxSLR
     from symslr.model.catalogue import SpikedSLR as SpikedSLR
@@ -33,10 +45,8 @@ if TYPE_CHECKING:
     from symslr.model.scalar_law import normal as normal
     from symslr.model.scalar_law import student as student
     from symslr.model.task import Task as Task
-    from symslr.theory import bayes_risk as bayes_risk
     from symslr.theory import minimal_risk as minimal_risk
     from symslr.theory import optimal_attention as optimal_attention
-    from symslr.theory import population_risk as population_risk
 else:
     from symslr.lazily import handed_on
 

@@ -22,7 +22,7 @@ from symslr.evaluation.nodes.node import Context, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.numbers.balls import Multiprecision
 from symslr.evaluation.open_kernel import with_open_kernel
-from symslr.evaluation.plan import canonical, plan, reduced_form
+from symslr.evaluation.plan import canonical, plan, reduced_form, with_derivatives
 from symslr.evaluation.strong_signal import by_expansion
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.quantity import conditioned
@@ -55,6 +55,7 @@ def evaluate(
     digits: int | None = None,
     backend: str | None = None,
     seconds: float | None = None,
+    **named: object,
 ) -> Value:
     """The value of an expression at given parameters, with its error, which is proved or estimated as its ``kind`` says.
 
@@ -77,6 +78,7 @@ def evaluate(
             definition, or when the seconds are used up.
         ValueError: for missing, unknown or inadmissible values, digits or backends.
     """
+    values = {**(values or {}), **named} if named else values
     if seconds is None:
         return _evaluated(expr, values, digits, backend)
     if isinstance(seconds, bool) or not (isinstance(seconds, (int, float)) and 0 < seconds <= LONGEST):
@@ -97,7 +99,7 @@ def _evaluated(expr: Expr, values: Mapping[Any, object] | None, digits: int | No
     if backend is not None and backend not in BACKENDS:
         raise ValueError(f"backend: found {backend!r}; expected one of {', '.join(BACKENDS)}")
     wanted = MULTIPRECISION_DIGITS if digits is None else checked_digits(digits)
-    expr = expr if isinstance(expr, Expr) else exact(expr, "expression")
+    expr = with_derivatives(expr if isinstance(expr, Expr) else exact(expr, "expression"))
     inputs = checked_inputs(*symbols_of(expr), values or {})
     check_admitted(expr, inputs)
     if not inputs.arrays:

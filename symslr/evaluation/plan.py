@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import final
 
-from sympy import Add, Dummy, Expr, Integral, S, Sum, Symbol, gamma, oo
+from sympy import Add, Derivative, Dummy, Expr, Integral, S, Sum, Symbol, gamma, oo
 from sympy import exp as exp_
 
 from symslr.algebra.equal_forms import EqualForms
@@ -57,6 +57,13 @@ def reduced_form(expr: Expr) -> tuple[Expr, Expr | None]:
     if kernel is None:
         return found, None
     return (reduced(conditioned(expr)), None) if feels_parity(found, kernel) else (found, kept_from_cancelling(kernel))
+
+
+def with_derivatives(expr: Expr) -> Expr:
+    """Derivatives of quantities carried out on their reduced formulas; they carry none out by themselves."""
+    return expr.replace(
+        lambda node: isinstance(node, Derivative), lambda node: canonical(node.expr).diff(*node.variable_count)
+    )
 
 
 @lru_cache(maxsize=512)

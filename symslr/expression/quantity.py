@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sympy import Basic, Expr, latex
 
+from symslr.expression.asked import Asked
 from symslr.expression.binding import bound_subs
 from symslr.model.symbols import BOUND_IN_SEQUENCE
 
 
-class Quantity(Expr):
+class Quantity(Asked):
     """Abstract: a named definition or postulate whose ``args`` are its parameters.
 
     A concrete quantity gives its ``definition``; where rules have derived more, its ``formula``; and where that cancels
@@ -52,6 +53,14 @@ class Quantity(Expr):
     def conditioned(self) -> Expr:
         """An equal formula that keeps relative accuracy; the derived formula unless said otherwise."""
         return self.formula()
+
+    def derivation(self) -> Any:
+        """The chain of rules from the definition to the formula.
+
+        Raises:
+            ValueError: where the formula is the definition.
+        """
+        raise ValueError(f"derivation: {self} has none; its formula is its definition")
 
     def doit(self, **hints: object) -> Expr:
         return self.formula()

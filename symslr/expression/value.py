@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal, localcontext
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from mpmath import inf, isfinite, mpf, nstr
+from mpmath import inf, isfinite, log10, mp, mpf, nstr, workdps
 
 NOTHING = 0.01
 """Part of its error up to which a number is printed as 0: 7e-109 +- 7e-4 has no digits."""
+SPARE_DIGITS = 5
+"""Beyond those of the numbers, in which sums and products are formed."""
 HUGE = 20_000
 """Power of two beyond which a number is not written out as a fraction."""
 
@@ -38,6 +41,10 @@ class Value:
         digits: correct significant digits that the error leaves (the smallest over an array).
         method: how it was made, in words.
         seconds: wall time.
+        at: of a least value the place at which it is attained, by the name of the parameter.
+
+    Values and numbers add, subtract, multiply and divide; errors are carried through, as bounds, or as independent standard
+    errors where one is statistical. ``<`` and ``>`` hold where the errors leave no doubt, else they raise ``ValueError``.
     """
 
     value: Any
@@ -46,9 +53,72 @@ class Value:
     digits: int
     method: str
     seconds: float = 0.0
+    at: Mapping[str, Value] = field(default_factory=dict, compare=False)
 
     def __float__(self) -> float:
         return float(self.value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.value if isinstance(self.value, np.ndarray) else float(self.value), dtype)
+
+    def __format__(self, spec: str) -> str:
+        """As a decimal number is formatted; the number and its digits without a format."""
+        return format(Decimal(nstr(self.value, max(self.digits, 17) + 3)), spec) if spec else str(self)
+
+    def __add__(self, other: object) -> Value:
+        return _combined(self, other, "+", lambda x, y: x + y, lambda x, y: (1, 1))
+
+    def __radd__(self, other: object) -> Value:
+        return self + other
+
+    def __sub__(self, other: object) -> Value:
+        return _combined(self, other, "-", lambda x, y: x - y, lambda x, y: (1, 1))
+
+    def __rsub__(self, other: object) -> Value:
+        return -self + other
+
+    def __mul__(self, other: object) -> Value:
+        return _combined(self, other, "*", lambda x, y: x * y, lambda x, y: (abs(y), abs(x)))
+
+    def __rmul__(self, other: object) -> Value:
+        return self * other
+
+    def __truediv__(self, other: object) -> Value:
+        return self * (other.inverse() if isinstance(other, Value) else _number(other) ** -1)
+
+    def __rtruediv__(self, other: object) -> Value:
+        return self.inverse() * other
+
+    def __neg__(self) -> Value:
+        return replace(self, value=-self.value)
+
+    def __abs__(self) -> Value:
+        return replace(self, value=abs(self.value))
+
+    def inverse(self) -> Value:
+        """1 over the value.
+
+        Raises:
+            ZeroDivisionError: where its error does not exclude 0.
+        """
+        if not np.all(abs(self.value) > self.error):
+            raise ZeroDivisionError(f"1/({self!r}): the error does not exclude 0")
+        with workdps(max(self.digits, 15) + SPARE_DIGITS):
+            error = self.error / (abs(self.value) * (abs(self.value) - self.error))
+            return _made(1 / self.value, error, self.kind, f"1/({self.method})")
+
+    def __lt__(self, other: object) -> bool:
+        difference = self - other
+        if not np.all(abs(difference.value) > difference.error):
+            raise ValueError(f"{self!r} and {other!r} are not told apart by their errors")
+        return bool(np.all(difference.value < 0))
+
+    def __gt__(self, other: object) -> bool:
+        return not self < other
+
+    def latex(self) -> str:
+        """The number as LaTeX, with the digits that its error leaves."""
+        return _latex(str(self))
 
     def __str__(self) -> str:
         """The number with as many digits as its error leaves; an array prints as an array."""
@@ -91,6 +161,43 @@ class Value:
         if max(_exponent(self.value), _exponent(self.error)) > HUGE:
             return _huge_error(self.value, self.error, text, digits)
         return _upwards(_exact(self.error) + abs(Fraction(Decimal(text)) - _exact(self.value)), digits)
+
+
+def _number(number: object) -> Any:
+    """A number that is taken as exact, as an mpmath one."""
+    if isinstance(number, np.ndarray):
+        return number
+    numerator, denominator = getattr(number, "numerator", None), getattr(number, "denominator", None)
+    if numerator is not None and denominator is not None:
+        return mpf(int(numerator)) / int(denominator)
+    return mpf(number)
+
+
+def _combined(one: Value, other: object, sign: str, of: Any, slopes: Any) -> Value:
+    """A value of two, of which the second may be a number. Source of the bound: |x y - x' y'| <= |y| e + |x| e' + e e'."""
+    with workdps(max(one.digits, getattr(other, "digits", 0), 15) + SPARE_DIGITS):
+        second = other if isinstance(other, Value) else _made(_number(other), mpf(0), one.kind, str(other))
+        first, last = slopes(one.value, second.value)
+        kinds = (one.kind, second.kind)
+        if Kind.STATISTICAL in kinds:
+            error = ((first * one.error) ** 2 + (last * second.error) ** 2) ** 0.5
+        else:
+            error = first * one.error + last * second.error + (one.error * second.error if sign == "*" else 0)
+        kind = next(own for own in (Kind.STATISTICAL, Kind.ESTIMATED, Kind.CERTIFIED) if own in kinds)
+        return _made(of(one.value, second.value), error, kind, f"{one.method} {sign} {second.method}")
+
+
+def _made(value: Any, error: Any, kind: Kind, method: str) -> Value:
+    """A value with the rounding of its last operation in its error."""
+    if isinstance(value, np.ndarray):
+        error = error + np.abs(value) * 2.0**-52
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worst = float(np.max(np.where(value != 0, error / np.abs(value), 1.0)))
+    else:
+        error = error + abs(value) * mpf(10) ** (1 - mp.dps)
+        worst = error / abs(value) if value != 0 else mpf(1)
+    digits = max(0, int(-log10(worst))) if 0 < worst < 1 else 0
+    return Value(value, error, kind, digits, method)
 
 
 def _exact(number: Any) -> Fraction:

@@ -44,6 +44,8 @@ class Attention:
     tokens: tuple[Expr, Expr] = (-oo, oo)
 
     def __post_init__(self) -> None:
+        if isinstance(self.kernel, str) and self.name == "attention":
+            object.__setattr__(self, "name", self.kernel.strip())
         object.__setattr__(self, "kernel", without_pieces(exact(self.kernel, "kernel"), "kernel"))
         object.__setattr__(self, "offset", exact(self.offset, "offset"))
         if self.normaliser not in ("sum", None):

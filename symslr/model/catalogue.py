@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from sympy import Expr, S, Sum, oo, sqrt
 from sympy import erf as erf_
 from sympy import exp as exp_
@@ -9,13 +11,14 @@ from sympy import log as log_
 
 from symslr.model.admissible import hold_admissible
 from symslr.model.attention import Attention
-from symslr.model.exact import exact
+from symslr.model.exact import check_is, exact
 from symslr.model.form import check_parameters
 from symslr.model.largest import IsLargest
 from symslr.model.request import ATTENTION_NAMES, TASK_NAMES
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import Delta, L, c, chi, epsilon, l, nu, x
 from symslr.model.task import Task
+from symslr.model.text import FUNCTIONS
 
 
 def SpikedSLR(nu: Expr = nu, length: object = L, noise: Expr = Delta) -> Task:
@@ -76,3 +79,21 @@ def is_catalogued(law: SequenceLaw) -> bool:
 
 
 _LAWS = (SpikedSLR().law, MaxSLR().law, MaxSLR(oo).law)
+
+
+def attention_of(attention: object) -> Attention:
+    """An attention, or the one of the catalogue with this name.
+
+    Raises:
+        TypeError, ValueError: in one line, for anything else.
+    """
+    if isinstance(attention, str):
+        if attention not in ATTENTIONS:
+            near = [f'"{name}"' for name in get_close_matches(attention, ATTENTIONS, 1)]
+            near += [f'Attention("{attention}(x)")'] if attention in FUNCTIONS else []
+            meant = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(ATTENTIONS)}, or an Attention"
+            raise ValueError(f"attention: found {attention!r}; {meant}")
+        return ATTENTIONS[attention]
+    check_is(attention, Attention, "attention", "softmax")
+    assert isinstance(attention, Attention)
+    return attention

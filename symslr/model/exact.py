@@ -1,4 +1,4 @@
-"""Values from outside become exact SymPy objects; text never does (model/text.py parses text)."""
+"""Values from outside become exact SymPy objects; text by the whitelist of model/text.py."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ def check_is(value: object, kind: type, what: str, example: str) -> None:
 
 
 def _shown(value: object) -> str:
+    if callable(value) and hasattr(value, "__name__"):
+        return f"the {type(value).__name__} {value.__name__}, which was not called"
     return f"{type(value).__name__} {' '.join(repr(value).split())[:60]}"
 
 
@@ -31,12 +33,19 @@ def exact(value: object, what: str = "value") -> Expr:
 
     A float, inside an expression too, stands for the decimal it prints as: ``0.1`` is 1/10, not its binary neighbour.
 
+    Text is read as a formula in the symbols of ``symslr.symbols``, by the whitelist of ``model.text``.
+
     Raises:
-        NotExact: for text, a truth value, and anything that is not a real number or a SymPy expression.
+        NotExact: for a truth value, and anything that is not a real number, a SymPy expression or text.
+        TextError: for text that is no formula.
         ValueError: for nan, complex infinity and complex numbers, also inside an expression.
     """
     if isinstance(value, Expr):
         return _exact_expression(value, what)
+    if isinstance(value, str):
+        from symslr.model.text import formula  # which needs numbers made exact
+
+        return formula(value, what)
     if isinstance(value, bool):
         raise NotExact(f"{what}: found {value}; expected a number, not a truth value")
     if isinstance(value, Integral):
@@ -50,8 +59,7 @@ def exact(value: object, what: str = "value") -> Expr:
         if math.isinf(number):
             return oo if number > 0 else -oo
         return Rational(repr(number))
-    expected = "a number or a SymPy expression (text goes through symslr.model.text.parse_expression)"
-    raise NotExact(f"{what}: found {_shown(value)}; expected {expected}")
+    raise NotExact(f"{what}: found {_shown(value)}; expected a number, a formula as text or a SymPy expression")
 
 
 def _exact_expression(value: Expr, what: str) -> Expr:

@@ -57,6 +57,9 @@ k = Symbol("k", integer=True, positive=True)
 l = Symbol("l", integer=True, positive=True)
 m = Symbol("m", integer=True, positive=True)
 
+NAMES = {"length": "L", "noise": "Delta", "scale": "a"}
+"""Names of parameters by which their symbols are also called."""
+
 OTHERS = (j, k)
 """Index symbols that stand for distinct tokens other than the relevant one."""
 

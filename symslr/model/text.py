@@ -11,8 +11,27 @@ from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 
 import sympy
-from sympy import Abs, E, Expr, Heaviside, IndexedBase, Integer, Max, Min, Piecewise, Rational, S, Sum, erf, log, oo, pi
+from sympy import (
+    Abs,
+    E,
+    Expr,
+    Heaviside,
+    IndexedBase,
+    Integer,
+    Max,
+    Min,
+    Piecewise,
+    Rational,
+    S,
+    Sum,
+    Symbol,
+    erf,
+    log,
+    oo,
+    pi,
+)
 
+from symslr.model import symbols as shared
 from symslr.model.text_limits import Limits, UnfitError, bounded_work
 from symslr.model.text_numbers import Source, TextError, cut, read_number
 from symslr.model.text_tree import NameKind, read_tree
@@ -71,6 +90,18 @@ def parse_expression(
         shown = cut(source.segment(blamed))
         raise source.refuse(blamed.col_offset, f"SymPy has no value for '{shown}' ({type(error).__name__})") from None
     return results[0]
+
+
+def formula(text: str, what: str) -> Expr:
+    """A formula in the symbols that every room shares, by their names; ``eps`` is the hidden position.
+
+    Raises:
+        TextError: as ``parse_expression``.
+    """
+    named = {name: own for name, own in vars(shared).items() if isinstance(own, (Symbol, IndexedBase))}
+    return parse_expression(
+        text, {**named, "eps": shared.epsilon}, bound_indices=("l", "m") if "sum(" in text else (), what=what
+    )
 
 
 def _kind(meaning: Expr | IndexedBase) -> NameKind:

@@ -58,6 +58,9 @@ class BayesRisk(Quantity):
         """Delta^2 + E_g[1 - p_epsilon]: the error as a positive expectation."""
         return self.noise**2 + SequenceExpectation(1 - Posterior(epsilon, self.law), self.law)
 
+    def derivation(self) -> Derivation:
+        return bayes_chain(*self.args)
+
     def _latex(self, printer: LatexPrinter) -> str:
         return r"\mathcal{E}_{\mathrm{Bayes}}"
 

@@ -19,7 +19,7 @@ from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
 from symslr.expression.special import NormalCdf
 from symslr.model.attention import Attention
-from symslr.model.catalogue import softmax
+from symslr.model.catalogue import attention_of, softmax
 from symslr.model.exact import check_is
 from symslr.model.exponential import exponential_slope
 from symslr.model.float64 import uncancelled
@@ -91,6 +91,9 @@ class PopulationRisk(Quantity):
         found = population_chain(PopulationRisk(activation.with_kernel(OpenKernel(x)), *rest)).result
         closed = {node: node.with_kernel(activation.kernel) for node in found.atoms(Activation)}
         return found.xreplace(closed)
+
+    def derivation(self) -> Derivation:
+        return population_chain(self)
 
     def conditioned(self) -> Expr:
         """The variance form: Delta^2 + (Var sigma_eps + E sum_{l != eps} sigma_l^2)/E||sigma||^2.
@@ -191,6 +194,9 @@ class MinimalRisk(Quantity):
         except RuleRefused:
             return None
 
+    def derivation(self) -> Derivation:
+        return least_chain(self)
+
     def _latex(self, printer: LatexPrinter) -> str:
         return r"\mathsf{E}_{\sigma}"
 
@@ -259,7 +265,7 @@ def population_risk(task: Task, attention: Attention, scale: Expr = a) -> Popula
     Source: arXiv 2509.21936, section 4.
     """
     check_is(task, Task, "task", "SpikedSLR()")
-    check_is(attention, Attention, "attention", "softmax")
+    attention = attention_of(attention)
     return PopulationRisk(Activation.of(epsilon, attention, scale), task.law, task.noise, task.length)
 
 
@@ -272,7 +278,7 @@ def minimal_risk(task: Task, attention: Attention) -> MinimalRisk:
     Source: arXiv 2509.21936, section 4 and Fig. 2.
     """
     check_is(task, Task, "task", "SpikedSLR()")
-    check_is(attention, Attention, "attention", "softmax")
+    attention = attention_of(attention)
     activation = Activation.of(epsilon, attention, a)
     free = sorted(attention.bounds, key=str)
     for parameter in task.law.free_symbols & set(free):

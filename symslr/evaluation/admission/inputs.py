@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from math import inf
 from typing import Any
@@ -15,7 +16,7 @@ from symslr.model.attention import Attention
 from symslr.model.exact import check_is, exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.ranges import MOST_DIGITS, check_length, real_number
-from symslr.model.symbols import L
+from symslr.model.symbols import NAMES, L
 from symslr.model.task import Task
 
 PLAIN = (int, float)
@@ -68,6 +69,7 @@ def checked_inputs(needed: Iterable[Symbol], known: Iterable[Symbol], values: Ma
     given = {}
     for key, value in values.items():
         name = key.name if isinstance(key, Symbol) else key
+        name = NAMES.get(name, name) if name not in by_name else name
         if name not in by_name:
             raise _unknown(name, by_name, "the expression")
         if name in given:
@@ -89,7 +91,9 @@ def checked_inputs(needed: Iterable[Symbol], known: Iterable[Symbol], values: Ma
 
 
 def _unknown(name: object, known: Iterable[str], where: str) -> ValueError:
-    return ValueError(f"unknown symbol {name!r} in values; {where} has {', '.join(sorted(known)) or 'none'}")
+    near = get_close_matches(str(name), known, 1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return ValueError(f"unknown symbol {name!r} in values; {where} has {', '.join(sorted(known)) or 'none'}{meant}")
 
 
 def values_by_name(
@@ -108,7 +112,7 @@ def values_by_name(
         known |= {"L", "P_L"}
     own = attention.parameters | attention.offset.free_symbols
     known |= {str(symbol) for symbol in own if bounded or symbol not in attention.bounds}
-    found = {str(key): value for key, value in values.items()}
+    found = {NAMES.get(str(key), str(key)): value for key, value in values.items()}
     for name in found:
         if name not in known:
             raise _unknown(name, known, f"task {task.name} with {attention.name} attention")

@@ -1,0 +1,93 @@
+"""A formula as a number at values of its parameters, as a curve over grids of them, and as SymPy's own integrals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sympy import Derivative, Expr, Integral, Symbol, erf, sqrt
+
+from symslr.algebra.equal_forms import EqualForms
+from symslr.evaluation.engine import evaluate
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.plan import canonical
+from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
+from symslr.expression.special import NormalCdf
+from symslr.expression.value import Value
+from symslr.face.curve import Curve
+from symslr.model.exact import exact
+from symslr.model.symbols import x
+
+
+def value_of(expr: Expr, values: Mapping[Any, object], digits: int | None, named: Mapping[str, object]) -> Value:
+    """The value at parameters given by name or symbol.
+
+    Raises:
+        CannotEvaluate, ValueError: as ``evaluate``.
+    """
+    return evaluate(expr, {**values, **named}, digits)
+
+
+def curve_of(
+    expr: Expr, digits: int | None, progress: Callable[[int, int], None] | None, axes: Mapping[str, Any]
+) -> Curve:
+    """The values over the outer product of axes: a number or a list for every parameter."""
+    return Curve.over(lambda point: evaluate(expr, point, digits), axes, progress=progress)
+
+
+def as_integral(expr: Expr) -> Expr:
+    """The reduced formula in SymPy's own functions and ``Integral`` alone, as its other printers and ``lambdify`` take it.
+
+    Raises:
+        ValueError: where it is not reduced to integrals over single tokens.
+    """
+    found = canonical(expr).doit(deep=False) if isinstance(expr, Derivative) else canonical(expr)
+    while found.has(EqualForms):
+        found = found.replace(lambda node: isinstance(node, EqualForms), lambda node: node.args[0])
+    found = found.replace(lambda node: isinstance(node, LengthExpectation), lambda node: node.doit())
+    if found.has(SequenceExpectation):
+        raise ValueError(
+            "as_integral: found a mean over whole sequences; expected a formula that reduces to single tokens"
+        )
+    found = found.replace(lambda node: isinstance(node, ScalarExpectation), _integral)
+    if found.has(Expectation):
+        raise ValueError("as_integral: found a mean that stays open; expected a formula that reduces to single tokens")
+    return found.replace(lambda node: isinstance(node, NormalCdf), lambda node: (1 + erf(node.args[0] / sqrt(2))) / 2)
+
+
+def _integral(mean: Any) -> Expr:
+    law = mean.law
+    return Integral(mean.body * law.density.xreplace({x: mean.variable}), (mean.variable, law.lower, law.upper))
+
+
+POINTS: tuple[dict[str, Any], ...] = (
+    {"L": 2, "nu": "1/3"},
+    {"L": 3, "nu": 2},
+    {"L": 7, "nu": "11/2"},
+    {"L": 20, "nu": 1},
+)
+OTHERS = ("13/10", "7/10", "2/5", "9/10")
+"""Values at which formulas are compared; of every parameter but L and nu the same, shifted by its place in the alphabet."""
+
+
+def compared(expr: Expr, formula: Expr | str) -> str:
+    """See ``Asked.compare_with``."""
+    other = exact(formula, "formula")
+    names = sorted({symbol.name for one in (expr, other) for symbol in one.free_symbols if isinstance(symbol, Symbol)})
+    said, unknown = [], []
+    for n, known in enumerate(POINTS):
+        point = {name: known.get(name, OTHERS[(n + k) % len(OTHERS)]) for k, name in enumerate(names)}
+        where = ", ".join(f"{name} = {value}" for name, value in point.items())
+        try:
+            one, two = (
+                evaluate(own, {s: point[s.name] for s in own.free_symbols if s.name in point}) for own in (expr, other)
+            )
+        except CannotEvaluate as reason:
+            unknown.append(f"{where}: {reason}")
+            continue
+        if abs(one.value - two.value) > one.error + two.error:
+            return f"differs: {one} and {two} at {where}"
+        said.append(where)
+    if not said:
+        return f"unknown: {unknown[0]}"
+    return f"agrees within errors at {len(said)} points ({'; '.join(said)}); no proof"

@@ -1,0 +1,293 @@
+"""What is asked of a task and an attention, under one name for every kind of task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from mpmath import mpf
+from sympy import Expr
+
+from symslr.evaluation.finite_sample.bayes_optimal import bayes_optimal as bayes_optimal_at
+from symslr.evaluation.finite_sample.fit import finite_sample, tuned_finite_sample
+from symslr.evaluation.landscape.landscape import Landscape
+from symslr.evaluation.location.bayes import bayes_value
+from symslr.evaluation.location.risk import least_value, risk_value
+from symslr.evaluation.location.weighed import least_selected_risk, selected_risk
+from symslr.evaluation.minima.least import least_risk as least_risk_at
+from symslr.evaluation.separation.report import separation_report
+from symslr.expression.value import Kind, Value
+from symslr.face.question import Question
+from symslr.model.attention import Attention
+from symslr.model.catalogue import attention_of
+from symslr.model.exact import check_is, exact
+from symslr.model.length_law import LengthLaw
+from symslr.model.location.attention import LocatedAttention, Selection, selection_from_text
+from symslr.model.location.task import LocationTask
+from symslr.model.request import is_selection
+from symslr.model.separation import Separation
+from symslr.model.symbols import NAMES, L, a
+from symslr.model.task import Task
+from symslr.simulate.erm import erm_replicates
+from symslr.simulate.location.sampler import LocationSampler
+from symslr.simulate.location.training import embedded
+from symslr.simulate.sequences import SequenceSampler, orthogonal_frame
+from symslr.simulate.values import fixed
+from symslr.theory import bayes, population
+from symslr.theory.configurations import location_bayes_risk
+
+USUAL_DIGITS = 15
+
+AnyTask = Task | LocationTask
+AnyAttention = Attention | LocatedAttention | Selection | str
+"""An attention, or its name: one of the catalogue, or sparsemax, entmax, top(k)."""
+
+
+def bayes_risk(task: AnyTask) -> Any:
+    """The Bayes risk of any task: a formula, called with values for its parameters, as in ``bayes_risk(task)(nu=2)``.
+
+    Raises:
+        TypeError: for what is no task.
+
+    Source: arXiv 2509.21936, Prop. 4.1.
+    """
+    if not isinstance(task, LocationTask):
+        return bayes.bayes_risk(task)
+
+    def answer(values: dict[Any, Any], digits: int | None) -> Value:
+        return bayes_value(task, values, digits)
+
+    return Question(f"Bayes risk, {task.name}", answer, {}, location_bayes_risk(task))
+
+
+def population_risk(task: AnyTask, attention: AnyAttention, scale: Expr = a) -> Any:
+    """The risk of an attention at a scale of its key, and at the best value vector; the scale is the parameter ``a``.
+
+    Raises:
+        TypeError, ValueError: in one line, for what is no task or no attention.
+
+    Source: arXiv 2509.21936, section 4.
+    """
+    chosen = _attention(attention)
+    if isinstance(task, Task) and isinstance(chosen, Attention):
+        return population.population_risk(task, chosen, exact(scale, "scale"))
+
+    def answer(values: dict[Any, Any], digits: int | None) -> Value:
+        at = exact(scale, "scale").subs(a, exact(values.pop("a", a), "a"))
+        if isinstance(task, LocationTask):
+            return risk_value(task, _located(chosen), at, values, digits)
+        return selected_risk(task, _selection(chosen), at, values, digits)
+
+    return Question(f"risk of {chosen.name}, {task.name}", answer, {})
+
+
+def least_risk(task: AnyTask, attention: AnyAttention, bounds: Mapping[Any, tuple[float, float]] = {}) -> Question:
+    """The least risk of an attention over its scale, and over other parameters that it leaves open.
+
+    ``least_risk(task, "softmax")(nu=2).at["a"]`` is the best scale, which may be infinite.
+
+    Args:
+        bounds: the interval in which a parameter is searched, by symbol; the whole line otherwise.
+
+    Raises:
+        TypeError, ValueError: in one line, for what is no task or no attention.
+    """
+    chosen = _attention(attention)
+    if not isinstance(task, LocationTask):
+        check_is(task, Task, "task", "SpikedSLR()")
+
+    def answer(values: dict[Any, Any], digits: int | None) -> Value:
+        if isinstance(task, LocationTask):
+            value, places = least_value(task, _located(chosen), values, digits)
+        elif isinstance(chosen, Attention):
+            value, places = least_risk_at(task, chosen, values, digits, bounds=dict(bounds) or None)
+        else:
+            value, places = least_selected_risk(task, _selection(chosen), values, digits)
+        return replace(value, at=places)
+
+    expr = None
+    if isinstance(task, Task) and isinstance(chosen, Attention):
+        expr = population.minimal_risk(task, chosen)
+    return Question(f"least risk of {chosen.name}, {task.name}", answer, {}, expr)
+
+
+def fitted(task: Task, attention: Attention | str, *, ridge: Any = "tuned", seed: int = 0, **given: object) -> Question:
+    """The test risk of a fit to N = alpha D samples, D -> infinity, by the replica-symmetric theory.
+
+    ``alpha`` is one of its parameters. Its errors are standard errors.
+
+    Args:
+        ridge: of key and value, a pair; one number for both; or "tuned", the pair of least test risk, which is then ``at``.
+        seed: of the sampling.
+
+    Source: arXiv 2509.21936, Result 5.1.
+    """
+    chosen = attention_of(attention)
+    check_is(task, Task, "task", "SpikedSLR()")
+    pair = ridge if isinstance(ridge, str) else _ridges(ridge)
+    if isinstance(pair, str) and pair != "tuned":
+        raise ValueError(f"ridge: found {ridge!r}; expected a pair of numbers, one number, or 'tuned'")
+
+    def answer(values: dict[Any, Any], digits: int | None) -> Value:
+        alpha = _alpha(values)
+        if isinstance(pair, str):
+            found, _ = tuned_finite_sample(task, chosen, values, alpha=alpha, seed=seed)
+        else:
+            found = finite_sample(task, chosen, values, alpha=alpha, ridge=pair, seed=seed)
+        return replace(found.risk, at=found.order_parameters)
+
+    return Question(f"test risk of {chosen.name} fitted to alpha D samples, {task.name}", answer, given)
+
+
+def simulate_fit(
+    task: Task,
+    attention: Attention | str,
+    *,
+    dimension: int,
+    ridge: Any,
+    seeds: int = 6,
+    seed: int = 0,
+    fresh: int = 100_000,
+    **given: object,
+) -> Question:
+    """The test risk of fits to drawn training sets of round(alpha D) samples: their mean and its standard error.
+
+    ``alpha`` is one of its parameters. The optimiser starts at the hidden directions, as the informed branch of ``fitted``.
+
+    Args:
+        ridge: of key and value, a pair or one number for both.
+        seeds: number of training sets.
+        seed: of the first.
+        fresh: number of fresh samples on which each fit is tested.
+    """
+    chosen = attention_of(attention)
+    check_is(task, Task, "task", "SpikedSLR()")
+    r_k, r_v = _ridges(ridge)
+
+    def answer(values: dict[Any, Any], digits: int | None) -> Value:
+        found = erm_replicates(
+            task,
+            chosen,
+            values,
+            alpha=_alpha(values),
+            dimension=dimension,
+            r_k=r_k,
+            r_v=r_v,
+            seeds=range(seed, seed + seeds),
+            fresh=fresh,
+        )
+        method = f"{seeds} fits of {found.size} samples in dimension {dimension}, seeds from {seed}"
+        places = max(0, int(-np.log10(found.standard_error / abs(found.risk)))) if found.standard_error > 0 else 0
+        return Value(mpf(found.risk), mpf(found.standard_error), Kind.STATISTICAL, places, method)
+
+    return Question(f"test risk of {chosen.name} fitted to drawn samples, {task.name}", answer, given)
+
+
+def bayes_optimal(task: Task, *, seed: int = 0, **given: object) -> Question:
+    """The least risk of any estimator that learns from N = alpha D samples; ``alpha`` is one of its parameters.
+
+    Source: arXiv 2509.21936, section 5.
+    """
+    check_is(task, Task, "task", "SpikedSLR()")
+
+    def answer(values: dict[Any, Any], digits: int | None) -> Value:
+        alpha = _alpha(values)
+        found = bayes_optimal_at(task, values, alpha=alpha, seed=seed)
+        return replace(found.risk, at={"q_k": found.q_k, "q_v": found.q_v})
+
+    return Question(f"Bayes-optimal risk at alpha D samples, {task.name}", answer, given)
+
+
+def landscape(task: Task, attention: Attention | str, **values: object) -> Landscape:
+    """The risk and its gradient in the seven order parameters of key and value, as ``Landscape``.
+
+    Raises:
+        ValueError: as ``Landscape.of``.
+    """
+    return Landscape.of(task, attention_of(attention), {NAMES.get(name, name): own for name, own in values.items()})
+
+
+def separation(**given: object) -> Question:
+    """P(the softmax network tells D1 from D0 and the linear one does not), exactly, for the construction of arXiv 2310.11685.
+
+    Its parameters are those of ``symslr.model.separation.Separation``: n, d, t, a0, a1, b, c, m, margin, beta.
+    """
+
+    def answer(values: dict[Any, Any], digits: int | None) -> Value:
+        return separation_report(Separation(**values), digits=digits or USUAL_DIGITS).fixed_row
+
+    return Question("P(softmax separates, linear does not), one marked row", answer, given, source="deng2023")
+
+
+def sample(
+    task: AnyTask, size: int, *, dimension: int, seed: int, weighted: bool = False, **values: object
+) -> tuple[np.ndarray, ...]:
+    """(X, y, hidden): ``size`` sequences of a task with tokens in R^D, from its definition.
+
+    X has the shape (size, L, D) and y the shape (size,). ``hidden`` is the relevant position of every sequence, from 0 on;
+    of a law of location a truth value for every position. The directions of keys and values are drawn from the same seed.
+
+    Args:
+        weighted: four results: the last are importance weights of mean 1, by which laws that cannot be drawn from are.
+        values: numbers for the parameters that the task leaves open, by name.
+
+    Raises:
+        ValueError: for a length that is not fixed, a value that is missing, and importance weights that are not asked for.
+    """
+    rng = np.random.default_rng(seed)
+    given: dict[object, object] = {NAMES.get(name, name): value for name, value in values.items()}
+    if isinstance(task, LocationTask):
+        drawn = LocationSampler.of(task, given).draw(size, rng)
+        frame = orthogonal_frame(dimension, dimension, rng).T / np.sqrt(dimension)
+        X, y, hidden, weights = embedded(drawn, frame, rng), drawn.y, drawn.relevant, np.ones(size)
+    else:
+        check_is(task, Task, "task", "SpikedSLR()")
+        length = given.get("L") if task.length == L else task.length
+        if length is None or isinstance(length, LengthLaw):
+            raise ValueError(f"length: found {length or 'none'}; expected a fixed length, such as length=3")
+        law = task.law.subs(L, exact(length, "length"))
+        found = SequenceSampler.of(law, given, dimension, rng).draw(size, rng)
+        X, hidden, weights = found.X, found.epsilon, found.weights
+        y = found.label(float(fixed(task.noise, given)))
+    if weighted:
+        return X, y, hidden, weights
+    if not np.all(weights == 1.0):
+        raise ValueError("sample: this law has importance weights; expected weighted=True, which returns them as well")
+    return X, y, hidden
+
+
+def _attention(attention: AnyAttention) -> Attention | LocatedAttention | Selection:
+    if isinstance(attention, str) and is_selection(attention):
+        return selection_from_text(attention)
+    return attention if isinstance(attention, LocatedAttention | Selection) else attention_of(attention)
+
+
+def _located(attention: Attention | LocatedAttention | Selection) -> LocatedAttention | Attention:
+    return LocatedAttention(attention) if isinstance(attention, Selection) else attention
+
+
+def _selection(attention: Attention | LocatedAttention | Selection) -> Selection:
+    if isinstance(attention, LocatedAttention) and attention == LocatedAttention(attention.base):
+        attention = attention.base
+    if not isinstance(attention, Selection):
+        raise ValueError(
+            f"attention: found {attention.name} with heads, a bias or a filter; expected a LocationTask beside it"
+        )
+    return attention
+
+
+def _ridges(ridge: Any) -> tuple[float, float]:
+    """(r_k, r_v) of a pair, or of one number for both."""
+    try:
+        r_k, r_v = np.broadcast_to(np.asarray(ridge, dtype=float), 2).tolist()
+    except (TypeError, ValueError):
+        raise ValueError(f"ridge: found {ridge!r}; expected a pair of numbers, or one for both") from None
+    return r_k, r_v
+
+
+def _alpha(values: dict[Any, Any]) -> float:
+    if "alpha" not in values:
+        raise ValueError("no value for alpha; give one as alpha=4")
+    return float(values.pop("alpha"))

@@ -1,0 +1,229 @@
+"""What a theorist types, for every kind of task: one listing, with values that are known otherwise."""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mpmath import mpf
+from sympy import Integral, Symbol, erf, lambdify, log, sqrt
+
+import symslr as s
+from symslr.expression.value import Kind, Value
+from symslr.model.scalar_law import laplace
+from symslr.symbols import L, a, nu, x
+
+SPIKED = s.SpikedSLR(length=3, noise=0)
+LOCATED = {
+    "prior": s.LocationTask("nu", length=4, prior="2**(-l)", noise=0),
+    "signs": s.LocationTask("nu", length=3, signal={1: "2/3", -1: "1/3"}, noise=0),
+    "subset": s.LocationTask("nu", "subset(2)", length=4, noise=0),
+    "coins": s.LocationTask("nu", "independent(1/4)", length=3, noise=0),
+}
+TASKS = {
+    "spiked": SPIKED,
+    "max": s.MaxSLR(length=3, noise=0),
+    "own weight": s.Task("(1 + chi[eps]**2)*L/sum(1 + chi[l]**2, l)", 3, 0),
+    "token laws": s.Task.from_token_laws(laplace(1), laplace(0), length=3, noise=0),
+    **LOCATED,
+}
+
+
+def _open(task: object) -> dict[str, object]:
+    return {"nu": 2} if nu in getattr(task, "law", task).free_symbols else {}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_listing(name: str) -> None:
+    """The Bayes risk, the risk of softmax at a scale, and its least one are in order, by the same calls for every task."""
+    task = TASKS[name]
+    given = _open(task)
+    bayes = s.bayes_risk(task)(**given)
+    least = s.least_risk(task, "softmax")(**given)
+    at = s.population_risk(task, "softmax")(a="3/2", **given)
+    assert float(bayes) <= float(least) + float(least.error) + 1e-12 <= float(at) + float(at.error) + 2e-12
+    assert math.isfinite(least.at["a"].value)
+    X, y, hidden, weights = s.sample(task, 50, dimension=8, seed=0, weighted=True, **given)
+    assert X.shape == (50, X.shape[1], 8)
+    assert (len(y), len(hidden), len(weights)) == (50, 50, 50)
+    curve = s.bayes_risk(task).curve(**{k: [v] for k, v in given.items()})
+    assert float(curve.values.ravel()[0]) == float(bayes)
+    assert s.optimal_attention(task) is not None or name == "max"
+
+
+def test_known_values() -> None:
+    assert abs(float(s.bayes_risk(SPIKED)(nu=2)) - 0.35242326888417) < 1e-13
+    value = s.bayes_risk(SPIKED)(nu=2, digits=30)
+    assert str(value).startswith("0.352423268884167107072769293457")
+    # d Bayes/d nu at L = 3, nu = 2, also by differences
+    slope = s.evaluate(s.bayes_risk(SPIKED).diff("nu"), nu=2)
+    step = (s.bayes_risk(SPIKED)(nu=2.001) - s.bayes_risk(SPIKED)(nu=1.999)) / Fraction(1, 500)
+    assert abs(float(slope) + 0.1077317246824) < 1e-11
+    assert abs(float(step - slope)) < 1e-6
+
+
+def test_a_symbol_is_one_by_any_name() -> None:
+    """A derivative by a name, by a plain symbol, and by the formula's own are the same; another name is no silent 0."""
+    risk = s.bayes_risk(s.SpikedSLR(noise=0))
+    assert risk.diff("nu") == risk.diff(Symbol("nu")) == risk.diff(nu) != 0
+    with pytest.raises(ValueError, match="diff: found mu; expected one of L, nu"):
+        risk.diff("mu")
+    assert float(risk(length=3, nu=2)) == float(risk({L: 3, nu: 2})) == float(s.evaluate(risk, L=3, nu=2))
+
+
+def test_text_is_a_formula_anywhere() -> None:
+    assert s.Attention("gelu(x) + 1").kernel == x * (1 + erf(x / sqrt(2))) / 2 + 1
+    assert s.SpikedSLR(nu="2*log(999)") == s.SpikedSLR(nu=2 * log(999))
+    assert float(s.bayes_risk(SPIKED)(nu="1/3")) == float(s.bayes_risk(SPIKED)(nu=Fraction(1, 3)))
+    for text in ("__import__('os')", "x.free_symbols", "lambda: 1", "1 +"):
+        with pytest.raises(ValueError, match="kernel"):
+            s.Attention(text)
+
+
+def test_plain_integrals_are_the_formula() -> None:
+    """SymPy's own integrals, lambdified, by SciPy's adaptive rule."""
+    inner = lambdify((a, nu), s.population_risk(SPIKED, s.linear).as_integral())
+    assert abs(inner(0.7, 2.0) - float(s.population_risk(SPIKED, s.linear)(a="7/10", nu=2))) < 1e-12
+    risk = s.population_risk(SPIKED, s.Attention("1/(1 + x**2)", None))
+    assert risk.as_integral().has(Integral)
+    assert abs(lambdify((a, nu), risk.as_integral(), "scipy")(0.7, 2.0) - float(risk(a="7/10", nu=2))) < 1e-7
+
+
+def test_is_this_my_formula() -> None:
+    risk = s.population_risk(SPIKED, "linear")
+    mine = "1 - (1 + a*sqrt(nu))**2/(3 + 2*a*sqrt(nu) + a**2*(nu + 3))"
+    assert risk.compare_with(mine).startswith("agrees within errors at 4 points")
+    assert risk.compare_with(mine.replace("nu + 3", "nu + 2")).startswith("differs: ")
+
+
+def test_a_curve_is_a_table(tmp_path: Path) -> None:
+    curve = s.bayes_risk(s.SpikedSLR(noise=0)).curve(nu=np.linspace(0.5, 2, 3), length=[2, 3])
+    assert curve.values.shape == (3, 2)
+    frame = curve.to_dataframe()
+    assert list(frame.columns) == ["nu", "length", "value", "error", "kind", "digits", "reason"]
+    assert np.allclose(frame.value, curve.values.ravel(), rtol=1e-12)
+    data = curve.to_xarray()
+    assert float(data.value.sel(nu=2.0, length=3)) == float(s.bayes_risk(SPIKED)(nu=2.0))
+    text = curve.to_csv(tmp_path / "c.csv")
+    assert (tmp_path / "c.csv").read_text() == text
+    assert text.splitlines()[0] == "nu,length,value,error,kind,digits,reason"
+    assert curve.to_latex().count(r"\\") == 7
+    curve.plot(tmp_path / "c.pdf")
+    assert (tmp_path / "c.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_point_that_fails_is_not_the_whole_curve() -> None:
+    risk = s.population_risk(SPIKED, s.Attention("2 + sin(x)"))
+    curve = risk.curve(nu=[2], a=[0, 10**40])
+    assert math.isfinite(curve.values[0, 0])
+    assert math.isnan(curve.values[0, 1])
+    ((place, reason),) = curve.reasons.items()
+    assert place == (2, 10**40)
+    assert reason
+    assert "nan" in curve.to_csv()
+    seen: list[tuple[int, int]] = []
+    s.bayes_risk(SPIKED).curve(nu=[1, 2], progress=lambda *done: seen.append(done))
+    assert seen == [(1, 2), (2, 2)]
+    with pytest.raises(ValueError, match="nu: found an empty axis"):
+        s.bayes_risk(SPIKED).curve(nu=[])
+    with pytest.raises(ValueError, match=r"unknown symbol 'nuu'.*did you mean nu"):
+        s.bayes_risk(SPIKED).curve(nuu=[1])
+
+
+def _value(number: float, error: float, kind: Kind = Kind.ESTIMATED) -> Value:
+    return Value(mpf(number), mpf(error), kind, 3, "test")
+
+
+def test_values_are_numbers_with_errors() -> None:
+    """Every error bounds what the ends of both intervals give; breaking a slope in one of them is seen here."""
+    one, two = _value(2.0, 0.1), _value(-3.0, 0.2)
+    ends = [(u, v) for u in (1.9, 2.0, 2.1) for v in (-3.2, -3.0, -2.8)]
+    for made, of in (
+        (one + two, lambda u, v: u + v),
+        (one - two, lambda u, v: u - v),
+        (one * two, lambda u, v: u * v),
+        (one / two, lambda u, v: u / v),
+        (3 - two, lambda u, v: 3 - v),
+        (1 / one, lambda u, v: 1 / u),
+        (one / 4, lambda u, v: u / 4),
+    ):
+        off = [abs(of(u, v) - float(made)) for u, v in ends]
+        assert max(off) <= float(made.error) * (1 + 1e-12) <= 1.3 * max(off)
+        assert made.kind is Kind.ESTIMATED
+    far = _value(1.0, 0.03, Kind.STATISTICAL) - _value(0.5, 0.04, Kind.STATISTICAL)
+    assert far.kind is Kind.STATISTICAL
+    assert abs(float(far.error) - 0.05) < 1e-12
+    assert one > two
+    assert two < one < 2.2
+    with pytest.raises(ValueError, match="not told apart"):
+        bool(one < 2.05)
+    with pytest.raises(ZeroDivisionError):
+        1 / _value(0.1, 0.2)
+    assert f"{s.bayes_risk(SPIKED)(nu=2):.6f}" == "0.352423"
+    assert float(np.asarray(one)) == 2.0
+    assert s.bayes_risk(SPIKED)(nu=2).latex() == "0.3524232688842"
+    assert sum([one, two]).value == -1
+
+
+def test_theory_beside_a_fit() -> None:
+    fit = s.fitted(SPIKED, "softmax", nu=2, ridge=0.1)(alpha=4)
+    drawn = s.simulate_fit(SPIKED, "softmax", nu=2, ridge=0.1, dimension=100, seeds=6)(alpha=4)
+    assert abs(float((drawn - fit).value)) < 4 * float((drawn - fit).error)
+    assert drawn.kind is Kind.STATISTICAL
+    best = s.bayes_optimal(s.SpikedSLR(length=3, noise=0.5), nu=2)(alpha=4)
+    assert 0 < float(best.at["q_k"]) < 1
+    with pytest.raises(ValueError, match="no value for alpha"):
+        s.fitted(SPIKED, "softmax", nu=2, ridge=0.1)()
+    with pytest.raises(ValueError, match="ridge: found 'tunned'"):
+        s.fitted(SPIKED, "softmax", ridge="tunned")
+
+
+def test_separation_and_landscape() -> None:
+    network = s.separation(n=1024, d=258, t=4, a0="1/20", a1="11/10", b="1/5", c="4/5")
+    curve = network.curve(m=[4, 40])
+    assert curve.values[0] < curve.values[1] < 1
+    land = s.landscape(SPIKED, "softmax", nu=2)
+    at = np.array([1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0])
+    assert abs(land.risk(at) - 0.36248138283633) < 1e-9
+
+
+def test_selections_on_a_weight_and_on_a_law() -> None:
+    on_weight = s.population_risk(SPIKED, "sparsemax")(nu=2, a=1)
+    on_law = s.population_risk(s.LocationTask("nu", length=3, noise=0), "sparsemax")(nu=2, a=1)
+    assert abs(float(on_weight) - float(on_law)) <= float(on_weight.error) + float(on_law.error)
+
+
+def test_chains_and_citations() -> None:
+    chain = s.bayes_risk(SPIKED).derivation()
+    assert chain.result == s.bayes_risk(SPIKED).doit()
+    assert "Nishimori" in str(chain)
+    said = s.cite(s.bayes_risk(SPIKED), s.separation())
+    assert re.findall(r"@\w+\{(\w+)", said) == ["symslr", "duranthon2025", "deng2023"]
+    with pytest.raises(TypeError, match="cite: found int"):
+        s.cite(3)
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (lambda: s.bayes_risk(s.SpikedSLR), "task: found the function SpikedSLR, which was not called"),
+        (
+            lambda: s.population_risk(SPIKED, "sigmoid"),
+            r'attention: found \'sigmoid\'; did you mean Attention\("sigmoid\(x\)"\)',
+        ),
+        (lambda: s.least_risk(SPIKED, "sofmax"), 'did you mean "softmax"'),
+        (s.bayes_risk(SPIKED), "no value for nu"),
+        (lambda: s.sample(s.SpikedSLR(noise=0), 3, dimension=4, seed=0, nu=2), "length: found none"),
+        (lambda: s.sample(s.Task("chi[eps]**2", 3, 0), 3, dimension=4, seed=0), "weighted=True"),
+        (lambda: s.SpikedSLR(nu=True), "nu: found True"),
+        (lambda: s.Attention("1 + y"), "unknown name 'y'"),
+    ],
+)
+def test_bad_input_has_one_line(call: object, line: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=line) as refusal:
+        call()  # type: ignore[operator]
+    assert "\n" not in str(refusal.value)
