@@ -118,6 +118,9 @@ def _misused(problem: Any) -> str:
         return f"{option}: found {'a value; expected none' if is_switch else 'nothing after it; expected a value'}"
     if not message or context is None:
         return message
+    if option and "id you mean" not in message:
+        known = (own for parameter in context.command.params for own in parameter.opts)
+        message += "".join([f". Did you mean {own}" for own in known if own.startswith(str(option).lower())][:1])
     words: list[str] = []
     while context.parent is not None:
         words, context = [context.info_name, *words], context.parent

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import typer
 
 from symslr.budget import end_after
 from symslr.cli import options
-from symslr.model.request import AttentionRequest, HeadsRequest, TaskRequest, is_located, read_task
-from symslr.model.text_numbers import read_number
+from symslr.model.request import AttentionRequest, HeadsRequest, Number, TaskRequest, is_located, read_task
 
 if TYPE_CHECKING:
     from symslr.expression.value import Value
@@ -87,7 +85,7 @@ def _with_digits(digits: int | None, compute: Callable[[int | None], Value]) -> 
 
 
 def risk(
-    law: Located, chosen: LocatedAttention, scale: str | None, digits: int | None, seconds: float
+    law: Located, chosen: LocatedAttention, scale: Number | None, digits: int | None, seconds: float
 ) -> tuple[Value, dict[str, Value]]:
     """The risk at a scale, or the least over the parameters and where it is attained."""
     from symslr.evaluation.location import least_value, risk_value
@@ -100,7 +98,7 @@ def risk(
 
 
 def selected_risk(
-    asked: Problem, selection: Selection, scale: str | None, digits: int | None, seconds: float
+    asked: Problem, selection: Selection, scale: Number | None, digits: int | None, seconds: float
 ) -> tuple[Value, dict[str, Value]]:
     """The risk of a selection of tokens under a task with a weight, or the least one over scales and where it is attained."""
     from symslr.evaluation.location import weighed
@@ -113,13 +111,12 @@ def selected_risk(
     return weighed.selected_risk(asked.task, selection, at, asked.values, digits, samples), {}
 
 
-def _finite(scale: str) -> Fraction:
+def _finite(at: Number) -> Number:
     """A scale that is a number.
 
     Raises:
         ValueError: for inf.
     """
-    at = read_number(scale, what="--scale", allow_infinite=True)
     if isinstance(at, float):
         raise ValueError(
             "--scale: found inf, which is not available for this law of location and attention; expected a number, or the "

@@ -5,14 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from symslr.budget import end_after
-from symslr.cli import location, options
-from symslr.model.request import is_located, is_selection, read_attention, read_heads, read_task, searched_names
-from symslr.model.text_numbers import read_number
+from symslr.cli import grids, location, options
+from symslr.model.request import (
+    Number,
+    is_located,
+    is_selection,
+    read_attention,
+    read_heads,
+    read_task,
+    read_value,
+    searched_names,
+)
 
 if TYPE_CHECKING:
     from sympy import Expr
@@ -40,37 +49,71 @@ def bayes(
     digits: int | None = options.BayesDigitsOption,
     certified: bool = options.CertifiedOption,
     symbolic: bool = options.SymbolicOption,
+    csv: Path = grids.CsvOption,
+    plot: Path = grids.PlotOption,
     seconds: float = options.SecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
-    """The Bayes risk of a task: the least risk of any predictor."""
+    """The Bayes risk of a task: the least risk of any predictor.
+
+    --nu and --length take several numbers, as LOW:HIGH:COUNT or with commas: then a table is printed.
+    """
     _refuse_beside_formula(symbolic, certified, digits)
-    wanted = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
+    if symbolic:
+        problem = options.problem(task, length, nu, noise, symbolic)
+        from symslr.theory.symbolic import bayes_formula
+
+        _show_formula("Bayes risk", problem, bayes_formula(problem.task), {}, as_json)
+        return
+
+    def at(length: str | None, nu: str | None) -> Answer:
+        return _bayes(task, length, nu, noise, digits, certified, seconds)
+
     end_after(seconds, options.SIMPLER)
-    if is_located(wanted) and not symbolic:
+    grid = grids.axes({"length": length, "nu": nu})
+    if grid or csv or plot:
+        given = {name: [text] for name, text in (("length", length), ("nu", nu)) if text is not None} | grid
+        grids.show("Bayes risk", lambda p: _placed(at(p.get("length"), p.get("nu"))), given, csv, plot, as_json)
+        return
+    show(*at(length, nu), as_json)
+
+
+Answer = tuple[str, "Problem | Located", "Value", dict[str, Any], "Mapping[str, Value]"]
+"""(what was asked, of which task, the value, what is said beside it, where it is attained)."""
+
+
+def _placed(answer: Answer) -> Value:
+    from dataclasses import replace
+
+    return replace(answer[2], at=answer[4])
+
+
+def _bayes(
+    task: str,
+    length: str | None,
+    nu: str | None,
+    noise: str | None,
+    digits: int | None,
+    certified: bool,
+    seconds: float,
+) -> Answer:
+    wanted = read_task(task, length, nu, noise, dash="--")
+    if is_located(wanted):
         law = location.problem(wanted)
         if law.task.reduced() is None or location.has_open_correlation(law.task):
-            value = location.bayes(law, digits, certified, seconds)
-            show("Bayes risk", law, value, {}, as_json)
-            return
-    problem = options.problem(task, length, nu, noise, symbolic)
+            return "Bayes risk", law, location.bayes(law, digits, certified, seconds), {}, {}
+    problem = options.problem(task, length, nu, noise)
     from symslr.model.asked import short
     from symslr.theory import bayes_risk
     from symslr.theory.symbolic import bayes_formula
 
-    backend = "arb" if certified else None
-    expr = bayes_risk(problem.task)
-    if symbolic:
-        _show_formula("Bayes risk", problem, bayes_formula(problem.task), {}, as_json)
-        return
     formula = bayes_formula(problem.task)
     number = formula.exact(problem.values)
     if number is not None:
+        expr = bayes_risk(problem.task)
         proved = _of_closed_form(problem, formula, number, expr, digits or options.USUAL_DIGITS)
-        show("Bayes risk", problem, proved, {"exact": short(number)}, as_json)
-        return
-    value = location.weighed_bayes(problem, digits, backend)
-    show("Bayes risk", problem, value, {}, as_json)
+        return "Bayes risk", problem, proved, {"exact": short(number)}, {}
+    return "Bayes risk", problem, location.weighed_bayes(problem, digits, "arb" if certified else None), {}, {}
 
 
 def _refuse_beside_formula(symbolic: bool, certified: bool, digits: int | None, bounds: Sequence[str] = ()) -> None:
@@ -112,17 +155,59 @@ def risk(
     digits: int | None = options.RiskDigitsOption,
     certified: bool = options.CertifiedOption,
     symbolic: bool = options.SymbolicOption,
+    csv: Path = grids.CsvOption,
+    plot: Path = grids.PlotOption,
     seconds: float = options.SecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
     """The population risk of an attention at its best value vector, and at its best key scale unless --scale is given.
 
-    The best scale is printed below the risk; it is inf where the least risk is only approached as the scale grows.
+    The best scale is printed below the risk; it is inf where the least risk is only approached as the scale grows. --nu,
+    --length and --scale take several numbers, as LOW:HIGH:COUNT or with commas: then a table is printed.
     """
     if scale is not None and bounds:
         raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
     _refuse_beside_formula(symbolic, certified, digits, bounds)
-    at = None if scale is None else read_number(scale, what="--scale", allow_infinite=True)
+    model = task, noise, attention, kernel, normalise, offset
+    heading = heads, separate, bias, filter_
+    grid = {} if symbolic else grids.axes({"length": length, "nu": nu, "scale": scale})
+    if grid or csv or plot:
+        if symbolic:
+            raise ValueError("--symbolic: found together with --csv or --plot; a formula has no table, leave one out")
+        end_after(seconds, options.SIMPLER)
+        texts = (("length", length), ("nu", nu), ("scale", scale))
+        given = {name: [text] for name, text in texts if text is not None} | grid
+
+        def at_point(point: dict[str, Any]) -> Value:
+            place = (point.get("length"), point.get("nu"), point.get("scale"))
+            found = _risk(model, heading, *place, bounds, digits, certified, False, seconds, as_json)
+            assert found is not None
+            return _placed(found)
+
+        grids.show(f"{'Least risk' if scale is None else 'Risk'}", at_point, given, csv, plot, as_json)
+        return
+    found = _risk(model, heading, length, nu, scale, bounds, digits, certified, symbolic, seconds, as_json)
+    if found is not None:
+        show(*found, as_json)
+
+
+def _risk(
+    model: tuple[str, str | None, str | None, str | None, str, str],
+    heading: tuple[int, bool, str | None, str | None],
+    length: str | None,
+    nu: str | None,
+    scale: str | None,
+    bounds: list[str],
+    digits: int | None,
+    certified: bool,
+    symbolic: bool,
+    seconds: float,
+    as_json: bool,
+) -> Answer | None:
+    """The risk that was asked for; None where a formula was printed."""
+    task, noise, attention, kernel, normalise, offset = model
+    heads, separate, bias, filter_ = heading
+    at = None if scale is None else read_value(scale, what="--scale", length=length)
     asked_task = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
     asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
     searched = options.read_intervals(bounds, ("a", *searched_names(asked_attention, asked_task)))
@@ -133,18 +218,17 @@ def risk(
     if asked_heads.is_plain and not is_plain and not location.is_law(asked_task):
         if refused is not None:
             raise ValueError(f"{refused}: not available for a selection of tokens; leave it out")
-        _show_selected(asked_task, attention, scale, digits, seconds, as_json)
-        return
+        assert attention is not None
+        return _selected(asked_task, attention, at, digits, seconds)
     if not is_plain or is_located(asked_task):
         law = location.problem(asked_task)
         if not is_plain or law.task.reduced() is None or law.task.key_covariance is not None:
             if refused is not None:
                 raise ValueError(f"{refused}: not available for this law of location and attention; leave it out")
             found = location.attention(asked_attention, asked_heads, law)
-            value, places = location.risk(law, found, scale, digits, seconds)
+            value, places = location.risk(law, found, at, digits, seconds)
             title = f"{'Least risk' if scale is None else 'Risk'} of {found.name} attention"
-            show(title, law, value, {"attention": found.name}, as_json, places)
-            return
+            return title, law, value, {"attention": found.name}, places
     wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
     problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
     from symslr.evaluation import evaluate
@@ -170,7 +254,7 @@ def risk(
 
     if symbolic:
         _show_formula(title, problem, formula(), named, as_json)
-        return
+        return None
     # no expectation of a normalised attention has a closed form, nor a minimum over several variables, and looking for one takes
     # longer than the number
     if not (chosen.is_normalised or bounds or isinstance(at, float) or (at is None and free)):
@@ -184,18 +268,15 @@ def risk(
                 infimum(problem.task, chosen, place) if at is None else population_risk(problem.task, chosen, place)
             )
             proved = _of_closed_form(problem, made, number, quantity, n)
-            show(title, problem, proved, {**named, "exact": short(number)}, as_json, best)
-            return
+            return title, problem, proved, {**named, "exact": short(number)}, best
     place, limits = None if at is None else exactly(at), options.intervals(searched, chosen)
     backend = "arb" if certified else None
     asked = partial(risk_as_asked, problem.task, chosen, place, problem.values, backend=backend, bounds=limits)
     value, places = or_fewer(digits, asked)
-    show(title, problem, value, named, as_json, places)
+    return title, problem, value, named, places
 
 
-def _show_selected(
-    wanted: TaskRequest, name: str, scale: str | None, digits: int | None, seconds: float, as_json: bool
-) -> None:
+def _selected(wanted: TaskRequest, name: str, scale: Number | None, digits: int | None, seconds: float) -> Answer:
     """The risk of sparsemax, entmax or top-k on a task with a weight."""
     from symslr.model import asked
     from symslr.model.location.attention import selection_from_text
@@ -203,7 +284,7 @@ def _show_selected(
     found = asked.problem(wanted, dash="--")
     value, places = location.selected_risk(found, selection_from_text(name), scale, digits, seconds)
     title = f"{'Least risk' if scale is None else 'Risk'} of {name} attention"
-    show(title, found, value, {"attention": name}, as_json, places)
+    return title, found, value, {"attention": name}, places
 
 
 def _of_closed_form(problem: Problem, formula: Formula, number: Expr, quantity: Expr, digits: int) -> Value:
@@ -288,12 +369,12 @@ def show(
     title: str,
     problem: Problem | Located,
     value: Value,
-    extra: dict[str, object],
+    extra: dict[str, Any],
+    places: Mapping[str, Value],
     as_json: bool,
-    places: Mapping[str, Value] | None = None,
 ) -> None:
     """Print a number with its error, how it was made, and where it is attained."""
-    shown = {name: place.as_json() for name, place in (places or {}).items()}
+    shown = {name: place.as_json() for name, place in places.items()}
     best = {name: {key: place[key] for key in ("value", "error")} for name, place in shown.items()}
     if as_json:
         typer.echo(json.dumps({**problem.as_json(), **extra, **value.as_json(), **({"best": best} if best else {})}))

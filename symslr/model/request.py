@@ -9,13 +9,17 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from symslr.model.text_numbers import read_length, read_number
+from symslr.model.text_numbers import TextError, read_length, read_number
 from symslr.model.text_tree import NameKind, read_tree
+
+if TYPE_CHECKING:
+    from sympy import Expr
 
 TASK_NAMES = ("spiked", "max")
 ATTENTION_NAMES = ("softmax", "softmax1", "linear", "erf", "softplus")
@@ -47,6 +51,9 @@ TABLES: dict[str, frozenset[str] | None] = {
 Length = int | tuple[tuple[int, Fraction], ...]
 """A fixed length, or pairs (length, probability)."""
 
+Number: TypeAlias = "Fraction | float | Expr"
+"""A number that was read: a rational one, an infinity, or a formula such as 2*log(999)."""
+
 Tables = Mapping[str, Mapping[str, Any]]
 """The tables of a model file."""
 
@@ -58,7 +65,7 @@ class TaskRequest:
     task: str
     tables: Tables | None
     length: Length | None
-    nu: Fraction | float | None
+    nu: Number | None
     noise: Fraction | None
 
 
@@ -71,6 +78,28 @@ class AttentionRequest:
     kernel: str | None
     normalise: str
     offset: Fraction
+
+
+def read_value(text: str, *, what: str, length: str | None = None) -> Number:
+    """A number, inf, or a formula of numbers such as ``2*log(999)``, in which L is the length where that is fixed.
+
+    Raises:
+        ValueError: in one line, for anything else.
+    """
+    try:
+        return read_number(text, what=what, allow_infinite=True)
+    except TextError:
+        if not re.search(r"[a-zA-Z(*]", text) or text.strip() in ("nan", "NaN"):
+            raise
+    from symslr.model.symbols import L
+    from symslr.model.text import parse_expression, parse_number
+
+    found = parse_expression(text, {"L": L}, what=what)
+    if found.has(L) and length is not None and length.strip().isdigit():
+        found = found.subs(L, parse_number(length))
+    if not (found.is_number and found.is_real and found.is_finite):
+        raise ValueError(f"{what}: found {text!r}; expected a number such as 2, 1/3 or sqrt(2*log(999))")
+    return found
 
 
 def read_task(
@@ -102,7 +131,7 @@ def read_task(
             raise ValueError(f"{task}: found no [task]; expected one")
     elif task not in TASK_NAMES:
         raise ValueError(f"{dash}task: found {task!r}; expected {', '.join(TASK_NAMES)} or the path of a .toml file")
-    strength = None if nu is None else read_number(nu, what=f"{dash}nu", allow_infinite=True)
+    strength = None if nu is None else read_value(nu, what=f"{dash}nu", length=length)
     spread = None if noise is None else read_number(noise, what=f"{dash}noise")
     if strength == inf and task != "max":
         raise ValueError(f"{dash}nu: found inf for the task {task}; expected a finite number (inf is defined for max)")
@@ -190,8 +219,21 @@ def read_attention(
             raise ValueError(f"{name}: found no [attention]; expected one")
     elif name is not None and name not in ATTENTION_NAMES and not is_selection(name):
         known = ", ".join((*ATTENTION_NAMES, *SELECTIONS))
-        raise ValueError(f"{dash}attention: found {name!r}; expected {known} or the path of a .toml file")
+        near = get_close_matches(name, ATTENTION_NAMES, 1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        if is_formula(f"{name}(x)", {"x": NameKind.VALUE}):
+            meant = f"; did you mean {dash}kernel '{name}(x)'?"
+        raise ValueError(f"{dash}attention: found {name!r}; expected {known} or the path of a .toml file{meant}")
     return AttentionRequest(name, tables, kernel, normalise, start)
+
+
+def is_formula(text: str, names: Mapping[str, NameKind]) -> bool:
+    """Whether a text is one in these names."""
+    try:
+        read_tree(text, names, what="kernel")
+    except TextError:
+        return False
+    return True
 
 
 def searched_names(wanted: AttentionRequest, task: TaskRequest) -> tuple[str, ...]:

@@ -122,8 +122,10 @@ def parse_number(text: str, *, what: str = "number", allow_infinite: bool = Fals
     return exactly(read_number(text, what=what, allow_infinite=allow_infinite))
 
 
-def exactly(number: Fraction | float) -> Expr:
-    """A number that was read, as SymPy's: a rational one, or an infinity."""
+def exactly(number: Fraction | float | Expr) -> Expr:
+    """A number that was read, as SymPy's: a rational one, an infinity, or the formula that it was."""
+    if isinstance(number, Expr):
+        return number
     if isinstance(number, Fraction):
         return Rational(number)
     return oo if number > 0 else -oo

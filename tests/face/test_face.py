@@ -218,7 +218,10 @@ def test_chains_and_citations() -> None:
         (lambda: s.least_risk(SPIKED, "sofmax"), 'did you mean "softmax"'),
         (s.bayes_risk(SPIKED), "no value for nu"),
         (lambda: s.sample(s.SpikedSLR(noise=0), 3, dimension=4, seed=0, nu=2), "length: found none"),
-        (lambda: s.sample(s.Task("chi[eps]**2*sum(chi[l]**2, l)/(L + 2)", 3, 0), 3, dimension=4, seed=0), "weighted=True"),
+        (
+            lambda: s.sample(s.Task("chi[eps]**2*sum(chi[l]**2, l)/(L + 2)", 3, 0), 3, dimension=4, seed=0),
+            "weighted=True",
+        ),
         (lambda: s.SpikedSLR(nu=True), "nu: found True"),
         (lambda: s.Attention("1 + y"), "unknown name 'y'"),
     ],

@@ -1,0 +1,84 @@
+"""Options that name several numbers, ``--nu 0.25:12:16`` or ``--length 2,3,10``: a table, a CSV file, a picture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from symslr.model.text_numbers import in_short, read_number
+
+if TYPE_CHECKING:
+    from symslr.expression.value import Value
+
+MOST = 10_000
+"""Numbers of one axis."""
+
+CsvOption = typer.Option(None, "--csv", help="Write the table to this file, with errors.")
+PlotOption = typer.Option(None, "--plot", help="Draw the curve to this file: .pdf, .svg or .png.")
+
+
+def axes(texts: Mapping[str, str | None]) -> dict[str, list[str]]:
+    """The options that name several numbers: a list with commas, or LOW:HIGH:COUNT, evenly spaced.
+
+    A length with colons is a law of the length.
+
+    Raises:
+        ValueError: in one line, for ends or a count that are none.
+    """
+    found = {}
+    for name, text in texts.items():
+        if text is None:
+            continue
+        if ":" in text and name != "length":
+            found[name] = _spaced(text, f"--{name}")
+        elif "," in text and ":" not in text:
+            found[name] = [part.strip() for part in text.split(",")]
+    return found
+
+
+def _spaced(text: str, what: str) -> list[str]:
+    parts = text.split(":")
+    expected = "expected LOW:HIGH:COUNT, such as 0.25:12:16"
+    if len(parts) != 3 or not parts[2].strip().isdigit() or not 1 < int(parts[2]) <= MOST:
+        raise ValueError(f"{what}: found {text!r}; {expected}")
+    low, high = (Fraction(read_number(part, what=what)) for part in parts[:2])
+    steps = int(parts[2]) - 1
+    return [in_short((low * (steps - n) + high * n) / steps) for n in range(steps + 1)]
+
+
+def show(
+    title: str,
+    value: Callable[[dict[str, Any]], Value],
+    grid: Mapping[str, list[str]],
+    csv: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Print the values over a grid, and write them where files are named."""
+    from symslr.face.curve import Curve
+
+    if plot is not None and plot.suffix not in (".pdf", ".svg", ".png"):
+        raise ValueError(f"--plot: found {plot.name}; expected a name that ends in .pdf, .svg or .png")
+    curve = Curve.over(value, grid)
+    if csv is not None:
+        curve.to_csv(csv)
+    if plot is not None:
+        curve.plot(plot, title)
+    rows = curve.rows()
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    typer.echo(title)
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in ("digits", "reason")]
+    table = [names, *([str(row.get(name, "")) for name in names] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*table)]
+    for line, row in zip(table, [None, *rows]):
+        reason = row and row["reason"]
+        typer.echo(
+            "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths)) + (f"  {reason}" if reason else "")
+        )
