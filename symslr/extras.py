@@ -8,7 +8,7 @@ from typing import Any, Final
 BRINGS: Final = {
     "figures": ("latex2mathml", "matplotlib"),
     "fit": ("numba",),
-    "study": ("distributed", "pyarrow", "xarray"),
+    "study": ("distributed", "pandas", "pyarrow", "xarray"),
     "train": ("torch",),
 }
 """The modules of each extra."""

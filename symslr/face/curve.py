@@ -12,6 +12,7 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.value import Value
+from symslr.extras import need
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,16 +126,14 @@ class Curve:
 
     def to_dataframe(self) -> pd.DataFrame:
         """A pandas DataFrame of the rows, with value and error as float64."""
-        import pandas as pd
-
+        pd = need("pandas", "a DataFrame")
         frame = pd.DataFrame(self.rows())
         numbers = [name for name in frame if name in ("value", "error") or str(name).startswith("at_")]
         return frame.assign(**{str(name): pd.to_numeric(frame[name]) for name in numbers})
 
     def to_xarray(self) -> xr.Dataset:
         """An xarray Dataset with ``value`` and ``error`` along the axes."""
-        import xarray as xr
-
+        xr = need("xarray", "a Dataset")
         coordinates = {name: [_number(own) for own in numbers] for name, numbers in self.axes.items()}
         return xr.Dataset(
             {"value": (list(self.axes), self.values), "error": (list(self.axes), self.errors)}, coordinates
@@ -157,11 +156,9 @@ class Curve:
         Raises:
             ValueError: for a curve without axes.
         """
-        from matplotlib.figure import Figure
-
         if not self.axes:
             raise ValueError("plot: found a curve without an axis; expected at least one list of numbers")
-        figure = Figure(figsize=(5.0, 3.4), layout="constrained")
+        figure: Figure = need("matplotlib.figure", "a plot").Figure(figsize=(5.0, 3.4), layout="constrained")
         axes = figure.subplots()
         (name, numbers), *others = self.axes.items()
         abscissa = [float(_number(own)) for own in numbers]
