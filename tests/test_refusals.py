@@ -56,8 +56,8 @@ def test_a_long_path_is_not_echoed_whole(capsys: pytest.CaptureFixture[str]) -> 
     [
         (lambda: bayes_risk(3), "task: found int 3; expected Task, such as SpikedSLR()"),
         (
-            lambda: population_risk(SpikedSLR(), "softmax"),
-            "attention: found str 'softmax'; expected Attention, such as softmax",
+            lambda: population_risk(SpikedSLR(), 3),
+            "attention: found int 3; expected Attention, such as softmax",
         ),
         (lambda: minimal_risk({}, softmax), "task: found dict {}; expected Task, such as SpikedSLR()"),
         (

@@ -91,6 +91,7 @@ def read_value(text: str, *, what: str, length: str | None = None) -> Number:
     except TextError:
         if not re.search(r"[a-zA-Z(*]", text) or text.strip() in ("nan", "NaN"):
             raise
+    read_tree(text, {"L": NameKind.VALUE}, what=what)
     from symslr.model.symbols import L
     from symslr.model.text import parse_expression, parse_number
 
