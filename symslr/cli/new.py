@@ -1,4 +1,4 @@
-"""``symslr new``: a folder of derivations of your own, with a worked example."""
+"""``symslr new``: a folder of derivations of your own, with a worked example; ``symslr cite``: what a paper with it cites."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ LEFT_BEHIND = ("__pycache__",)
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
     app.command()(new)
+    app.command()(cite)
 
 
 def new(
@@ -35,6 +36,13 @@ def new(
     names = ", ".join(sorted(file.name for file in folder.iterdir()))
     typer.echo(f"made {folder}: {names}")
     typer.echo(f"next: symslr check {shlex.quote(str(folder))}")
+
+
+def cite() -> None:
+    """Print BibTeX of symslr and of the papers that it works out."""
+    from symslr.face.sources import cite as entries
+
+    typer.echo(entries())
 
 
 def _write(folder: Path) -> None:
