@@ -13,12 +13,17 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.value import Value
 from symslr.extras import need
+from symslr.model.exact import exact
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
     from matplotlib.figure import Figure
 
+LETTERS = {"nu": r"$\nu$", "length": "$L$", "L": "$L$", "alpha": r"$\alpha$", "a": "$a$", "scale": "$a$"}
+"""How a parameter is named on an axis."""
+DOTS = 200
+"""Per inch, of a picture that is made of dots."""
 BAND = 0.2
 """Opacity of the band of errors."""
 
@@ -100,7 +105,7 @@ class Curve:
         """One row a point: its parameters, value and error as decimal text, kind, digits, and the reason where it has none."""
         rows = []
         for place, own in zip(product(*self.axes.values()), self.points):
-            row = dict(zip(self.axes, place))
+            row = dict(zip(self.axes, map(_number, place)))
             if isinstance(own, Value):
                 said = own.as_json()
                 row |= {name: said[name] for name in ("value", "error", "kind", "digits")} | {"reason": ""}
@@ -119,7 +124,7 @@ class Curve:
         names = list(dict.fromkeys(name for row in rows for name in row))
         writer = csv.DictWriter(out, names, restval="", lineterminator="\n")
         writer.writeheader()
-        writer.writerows([{name: _decimal(own) for name, own in row.items()} for row in rows])
+        writer.writerows(rows)
         if path is not None:
             Path(path).write_text(out.getvalue())
         return out.getvalue()
@@ -151,7 +156,7 @@ class Curve:
         )
 
     def plot(self, path: str | Path | None = None, label: str = "value") -> Figure:
-        """A matplotlib figure: the first axis along the abscissa, a line for every point of the others, errors as bands.
+        """A matplotlib figure: the longest axis along the abscissa, a line for every point of the others, errors as bands.
 
         Raises:
             ValueError: for a curve without axes.
@@ -160,20 +165,25 @@ class Curve:
             raise ValueError("plot: found a curve without an axis; expected at least one list of numbers")
         figure: Figure = need("matplotlib.figure", "a plot").Figure(figsize=(5.0, 3.4), layout="constrained")
         axes = figure.subplots()
-        (name, numbers), *others = self.axes.items()
+        place = int(np.argmax(self.shape))
+        others = list(self.axes.items())
+        name, numbers = others.pop(place)
         abscissa = [float(_number(own)) for own in numbers]
-        values, errors = (table.reshape(len(abscissa), -1) for table in (self.values, self.errors))
-        for n, place in enumerate(product(*(own for _, own in others))):
-            said = ", ".join(f"{other} = {own}" for (other, own_axis), own in zip(others, place) if len(own_axis) > 1)
+        tables = (np.moveaxis(table, place, 0) for table in (self.values, self.errors))
+        values, errors = (table.reshape(len(abscissa), -1) for table in tables)
+        for n, point in enumerate(product(*(own for _, own in others))):
+            said = ", ".join(
+                f"{LETTERS.get(other, other)} = {own}" for (other, many), own in zip(others, point) if len(many) > 1
+            )
             (line,) = axes.plot(abscissa, values[:, n], label=said or None)
             low, high = values[:, n] - errors[:, n], values[:, n] + errors[:, n]
             axes.fill_between(abscissa, low, high, color=line.get_color(), alpha=BAND, linewidth=0)
-        axes.set_xlabel(name)
+        axes.set_xlabel(LETTERS.get(name, name))
         axes.set_ylabel(label)
         if any(len(own) > 1 for _, own in others):
             axes.legend(frameon=False)
         if path is not None:
-            figure.savefig(path)
+            figure.savefig(path, dpi=DOTS)
         return figure
 
 
@@ -191,14 +201,11 @@ def _is_many(numbers: Any) -> bool:
 
 
 def _number(own: Any) -> Any:
-    """A number as float64 or int; anything else as it prints."""
+    """A number, or its formula, as an int or in float64; a law of the length and the like as it prints."""
     if isinstance(own, (int, float)):
         return own
     try:
-        return float(own)
+        found = exact(own)
+        return int(found) if found.is_Integer else float(found)
     except (TypeError, ValueError):
         return str(own)
-
-
-def _decimal(own: Any) -> Any:
-    return own if isinstance(own, str) else _number(own)
