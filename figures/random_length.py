@@ -13,6 +13,7 @@ import numpy as np
 from sympy import Rational
 
 from symslr.cache.parts import computed_once, measured
+from symslr.export.curves import computed
 from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.model.catalogue import ATTENTIONS, TASKS, softmax
 from symslr.validation.validation import NamedComparison, states
@@ -110,8 +111,11 @@ def _draw(attentions: Sequence[str], table: Table) -> Drawing:
         for position, name in enumerate(attentions):
             for law, dashes in DASHES.items():
                 label = NAMES.get(name, name) if law == "fixed" and task == "spiked" else None
-                places, risks = smooth(table["nu"], table[f"{task}_{law}_{name}"])
-                axes.plot(places, risks, color=colour(name, position), linestyle=dashes, label=label)
+                risk = table[f"{task}_{law}_{name}"]
+                curve = axes.plot(
+                    *smooth(table["nu"], risk), color=colour(name, position), linestyle=dashes, label=label
+                )
+                computed(*curve, table["nu"], risk)
         axes.set(xscale="log", xlabel=r"signal strength $\nu$", title=f"{task}-SLR", ylim=(0, 1))
         axes.set_xticks([0.2, 0.5, 1, 2, 5, 10], labels=["0.2", "0.5", "1", "2", "5", "10"])
         axes.minorticks_off()
