@@ -50,9 +50,7 @@ PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 \definecolor{symslropen}{HTML}{8A5A00}
 """
 
-PAPER = r"""\newcommand{\symslrresult}[3]{\par\medskip\noindent\phantomsection\label{symslr:#2}\textbf{#1.}%
-  \symslrlast{#3}\nopagebreak}
-\clubpenalty=10000\displaywidowpenalty=10000 % a title of two lines stays whole, above its formula
+PAPER = r"""\clubpenalty=10000\displaywidowpenalty=10000 % a title of two lines stays whole, above its formula
 \newcommand{\symslrlast}[1]{\unskip\nobreak\hfill\penalty50\hskip1em\hbox{}\nobreak\hfill\mbox{\small #1}}
 \newcommand{\symslrsee}[2]{\href{supplement.pdf\#symslr:#1}{\small #2}}
 \newcommand{\symslrmore}[1]{\par\smallskip\noindent{\small\emph{#1:}}\nopagebreak}
@@ -94,9 +92,9 @@ def document(content: Content, opening: Definitions, figures: Sequence[Drawn], t
 
 
 READING = (
-    "Behind each result stand its verdict and its place in the supplement (supplement.pdf), which has all chains, the rules,"
-    " the checks and the figures that are left out here. A chain of a few lines is printed, with the rule of each step at"
-    " the right; a result that the same steps prove is a line below, and one that needs more room is named. A formula that the"
+    "Below each theorem stand its verdict and its place in the supplement (supplement.pdf), which has all proofs whole, the"
+    " rules, the checks and the figures that are left out here. A proof of a few lines is printed, with the rule of each step"
+    " at the right; a result that the same steps prove is a line below, and one that needs more room is named. A formula that the"
     " result was compared with is published (the source's, as textbooks have it), reconstructed (the source names the"
     " statement, and its formula was not at hand), quoted (from a summary) or our own. Confirmed says that the result is a"
     " published formula; equal, that it is the one that we wrote down for the statement."

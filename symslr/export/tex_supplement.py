@@ -25,8 +25,7 @@ BEHIND = (
     "What stands behind the paper: every chain with the rules that it uses, the figures and tables that the paper leaves out,"
     " the papers entry by entry, the table of checks, the evidence for and against each published statement, and the"
     " validations. A row of a chain is one step: the formula that it made, its rule, and at how many points it holds"
-    " and, of an equation, to how many digits at least. Of a long formula within a chain the first line"
-    " is printed; report.html and fragments/ have all of them whole. Chapters have the numbers that they have in the paper,"
+    " and, of an equation, to how many digits at least. Chapters have the numbers that they have in the paper,"
     " and supplement.pdf#symslr:NAME opens the derivation NAME."
 )
 

@@ -52,11 +52,12 @@ def test_tex_runs_again_only_where_what_it_reads_has_changed(tmp_path: Path, mon
     compiled = pdf.compile_pdf
     monkeypatch.setattr(pdf, "compile_pdf", lambda tex: runs.append(tex) or compiled(tex))
     tex = tmp_path / "paper.tex"
-    body = r"\documentclass{article}\begin{document}\input{macros}%s\end{document}"
+    (tmp_path / "figures").mkdir()
+    body = r"\documentclass{article}\begin{document}\input{figures/drawing.pdf}%s\end{document} \drawing{drawing}"
     made = []
     with Cache(tmp_path / "kept") as kept:
-        for macros, text in (("a", "one"), ("a", "one"), ("b", "one"), ("b", "two")):
-            (tmp_path / "macros.tex").write_text(macros)
+        for drawing, text in (("a", "one"), ("a", "one"), ("b", "one"), ("b", "two")):
+            (tmp_path / "figures" / "drawing.pdf").write_text(drawing)
             tex.write_text(body % text)
             outcome = pdf.kept_pdf(tex, kept)
             assert outcome.path is not None
@@ -240,7 +241,7 @@ def test_one_file_document_compiles_alone(toy: Derivation, tmp_path: Path) -> No
 @pytest.mark.needs("pdflatex")
 def test_fragment_goes_into_a_paper(compiled: ReportFiles) -> None:
     paper = r"""\documentclass{article}
-\usepackage{amsmath,amssymb,xcolor}
+\usepackage{amsmath,amssymb,amsthm}\newtheorem{theorem}{Theorem}
 \input{macros}
 \begin{document}
 \input{fragments/toy}
