@@ -33,7 +33,7 @@ def figure(number: int, shown: Drawn) -> str:
     points = f'<script type="application/json">{shown.curves.replace("<", chr(92) + "u003c")}</script>'
     return (
         f'<figure id="fig-{item.name}"><div class="drawing"><div role="img" aria-label="{label}">{later(_drawing(shown))}</div>'
-        f"</div><figcaption><strong>Figure {number}.</strong> {text(item.caption)} {link}."
+        f"</div><figcaption><strong>Figure {number}.</strong> {_beside(item.name)}{text(item.caption)} {link}."
         f"{kept_numbers.to_html(shown.recorded)}</figcaption>{points}{_printed(shown)}{found}</figure>"
     )
 
@@ -45,6 +45,12 @@ def _printed(shown: Drawn) -> str:
     rows = [[text(cell) for cell in row] for row in shown.printed.rows]
     said = text_to_plain(shown.printed.caption)
     return f"<p>{text(shown.printed.caption)}</p>{table(shown.printed.head, rows, said, 'numbers')}"
+
+
+def _beside(name: str) -> str:
+    """Which figure of the source a figure is drawn after, by its name."""
+    found = re.match(r"figure(\d+)", name)
+    return f"After Figure {found[1]} of the source. " if found else ""
 
 
 def _shorter(number: re.Match[str]) -> str:

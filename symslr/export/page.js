@@ -69,7 +69,12 @@ const said = node => {
 };
 const opened = async box => {
   const copy = box.cloneNode(true);
-  for (const script of all(`details > ${PACKED}`, copy)) script.outerHTML = await inflated(script);
+  for (const script of all(`details > ${PACKED}`, copy)) {
+    const markup = await inflated(script);
+    // of a proof the words are enough, and its formulas would take seconds to build
+    if (script.parentElement.className === 'chain') script.replaceWith(markup.replace(/<[^>]+>/g, ' '));
+    else script.outerHTML = markup;
+  }
   return copy;
 };
 const indexed = async part => {

@@ -55,10 +55,11 @@ def page(
             f"<title>{escape(text_to_plain(title))}</title>\n<style>\n{style}</style>\n</head>\n<body>",
             '<a class="skip" href="#main">Skip to the content</a>',
             _contents(content, list(parts)),
-            f'<div class="paper"><header><h1>{text(title)}</h1>{_summary(content)}</header>',
+            f'<div class="paper"><header><h1>{text(title)}</h1></header>',
             "<noscript><p>Proofs and drawings unfold by a script; report.pdf and supplement.pdf have them without.</p></noscript>",
             '<main id="main">',
             _abstract(content, numbered),
+            _summary(content),
             *parts.values(),
             f"</main></div>\n<script>{script}</script>\n</body>\n</html>\n",
         ]
@@ -141,8 +142,7 @@ def _abstract(content: Content, figures: dict[int, Drawn]) -> str:
     shown = [figure(number, item) for number, item in figures.items() if item.figure.name == content.abstract.figure]
     formulas = "".join(_formula(section, says) for section, says in content.formulas)
     words = "".join(f"<dt>{escape(head)}</dt><dd>{text(said)}</dd>" for head, said in content.abstract.words)
-    opening = f'<dl class="words">{words}</dl>' if words else ""
-    opening += f"<p>{text(content.abstract.says)}</p>"
+    opening = f'<dl class="words">{words}</dl>' if words else f"<p>{text(content.abstract.says)}</p>"
     return (
         f'<section class="abstract" aria-label="Abstract">{opening}<div class="formulas">{formulas}</div>'
         f"{''.join(shown)}</section>"
