@@ -346,6 +346,7 @@ def report(
     check_all: bool = typer.Option(
         False, "--check-all", help="Check every chain; by default those that have changed, and a tenth of the others."
     ),
+    authors: list[str] = typer.Option([], "--author", help="An author of the report; may be repeated."),
     allow_unknown: bool = AllowUnknown,
     as_json: bool = options.JsonOption,
 ) -> None:
@@ -362,7 +363,7 @@ def report(
     from symslr.export.staging import refuse_unusable  # loads what takes 0.02 s
 
     refuse_unusable(out)
-    beside = _beside(meant, own=not folders)
+    beside = {**_beside(meant, own=not folders), "authors": authors}
     from symslr.cli.progress import stages
 
     files_to_validate = [] if folders else files_of(builtin_folder("validation"), "validations")

@@ -148,6 +148,7 @@ class Content:
     abstract: Abstract | None = None
     letter: tuple[Entry, ...] = ()
     settings: tuple[Beside, ...] = ()
+    authors: tuple[str, ...] = ()
 
     @property
     def formulas(self) -> list[tuple[Section, str]]:

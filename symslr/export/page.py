@@ -55,7 +55,7 @@ def page(
             f"<title>{escape(text_to_plain(title))}</title>\n<style>\n{style}</style>\n</head>\n<body>",
             '<a class="skip" href="#main">Skip to the content</a>',
             _contents(content, list(parts)),
-            f'<div class="paper"><header><h1>{text(title)}</h1></header>',
+            f'<div class="paper"><header><h1>{text(title)}</h1>{_authors(content)}</header>',
             "<noscript><p>Proofs and drawings unfold by a script; report.pdf and supplement.pdf have them without.</p></noscript>",
             '<main id="main">',
             _abstract(content, numbered),
@@ -123,6 +123,10 @@ def _parts(
         yield MADE_WITH, provenance_to_html(made)
     if content.references:
         yield "References", _references(content.references)
+
+
+def _authors(content: Content) -> str:
+    return f"<p>{text(', '.join(content.authors))}</p>" if content.authors else ""
 
 
 def _summary(content: Content) -> str:

@@ -84,6 +84,7 @@ def write_report(
     title: str = TITLE,
     abstract: Abstract | None = None,
     command: str = "",
+    authors: Sequence[str] = (),
     kept: Cache | None = None,
     progress: Progress = lambda done, total, what: None,
 ) -> ReportFiles:
@@ -104,6 +105,7 @@ def write_report(
         title: of the report.
         abstract: what the report opens with.
         command: derives one of the derivations anew; ``{}`` in it stands for the name.
+        authors: of the report; symslr where there are none.
         kept: where printed formulas, tables of figures and PDFs are found if they were made before, and written if not.
         progress: called before each part and once at the end.
 
@@ -111,6 +113,7 @@ def write_report(
         ValueError: for a source without record, two derivations of one name, or a formula that cannot be set.
     """
     said = content(derivations, checks, references, validations, published, abstract, command, kept)
+    said = replace(said, authors=tuple(authors))
     figures = [results_figure(said.graph), *figures] if said.graph is not None and len(derivations) > 1 else figures
     total = len(figures) + 4
     progress(0, total, "printing the formulas")

@@ -13,7 +13,7 @@ from symslr.export.figures import Drawn
 from symslr.export.latex import display, section, verdict
 from symslr.export.page import behind
 from symslr.export.placing import chapters, numbers, paper_figures
-from symslr.export.published import found_to_tex
+from symslr.export.published import found_to_tex, to_figures
 from symslr.export.tex_figures import figure
 from symslr.export.tex_results import chapter
 from symslr.export.text import plain_to_tex, text_to_tex
@@ -77,9 +77,10 @@ def document(content: Content, opening: Definitions, figures: Sequence[Drawn], t
     places = numbers(content)
     first = [item for item in shown if content.abstract and item.figure.name == content.abstract.figure]
     others = behind("", content, shown)
-    parts = [*head(title, "", PAPER), r"\maketitle", _abstract(content)]
+    parts = [*head(title, "", PAPER, content.authors), r"\maketitle", _abstract(content)]
     parts += [figure(item, tallest=OPENING) for item in first]
-    parts += [found_to_tex(content)] if content.published or content.postulates else []
+    names = [item.figure.name for item in shown]
+    parts += [found_to_tex(content, names)] if content.published or content.postulates else []
     parts += [r"The papers entry by entry: \symslrsee{letter}{supplement}."] if content.letter else []
     parts += [_definitions(opening), plain_to_tex(READING)]
     for item in chapters(content):
@@ -87,8 +88,10 @@ def document(content: Content, opening: Definitions, figures: Sequence[Drawn], t
         parts += chapter(item, places, opening)
         parts += [_shown(each) for each in behind(item.heading, content, shown)]
     parts += [r"\section{Figures}", *map(_shown, others), r"\clearpage"] if others else []
-    parts += [references(content.references)] if content.references else []
-    return "\n".join([*parts, r"\end{document}", ""])
+    text = "\n".join(parts)
+    left = [name for name in names if rf"\ref{{fig:{name}}}" not in text]
+    more = f"Not spoken of above: {to_figures(left)}." if left else ""
+    return "\n".join([text, more, references(content.references, text), r"\end{document}", ""])
 
 
 READING = (
@@ -117,7 +120,7 @@ def whole(content: Content, title: str, form: Form) -> str:
         f"${letter}$ is the {text_to_tex(meaning)}" for letter, meaning in printed.items() if _stands_in(letter, text)
     ]
     parts = [*head(form.notation.text(title), "", ""), r"\maketitle", f"Throughout, {'; '.join(used)}." if used else ""]
-    parts += [text, references(content.references) if content.references else "", r"\end{document}", ""]
+    parts += [text, references(content.references, text), r"\end{document}", ""]
     return "\n".join(parts)
 
 
@@ -126,16 +129,17 @@ def _stands_in(letter: str, text: str) -> bool:
     return re.search(rf"(?<![A-Za-z\\]){re.escape(letter)}(?![A-Za-z])", text) is not None
 
 
-def head(title: str, after: str, more: str) -> list[str]:
+def head(title: str, after: str, more: str, authors: Sequence[str] = ()) -> list[str]:
     """The preamble and the beginning of a document."""
+    names = list(map(text_to_tex, authors or ("symslr",)))
     shown = text_to_tex(title) + (rf" \\ {after}" if after else "")
     plain = text_to_tex(text_to_plain(title, greek=False)) + (f" ({after})" if after else "")
     return [
         PREAMBLE + more,
         rf"\title{{\vspace{{-3em}}{shown}}}",
-        r"\author{symslr}",
+        r"\author{" + r" \and ".join(names) + "}",
         r"\date{}",
-        r"\hypersetup{pdftitle={" + plain + "},pdfauthor={symslr}}",
+        r"\hypersetup{pdftitle={" + plain + "},pdfauthor={" + ", ".join(names) + "}}",
         r"\begin{document}",
     ]
 
@@ -191,8 +195,12 @@ attention & kernel $\kappa(x)$ & $N$ in $\sigma_l = \kappa(a\chi_l)/N$ \\
 """
 
 
-def references(records: Sequence[Reference]) -> str:
-    """The bibliography."""
+def references(records: Sequence[Reference], text: str) -> str:
+    """The bibliography of what a text cites; nothing where it cites nothing."""
+    cited = set(re.findall(r"\\cite(?:\[.*?\])?\{(\w+)\}", text))
+    records = [item for item in records if item.key in cited]
+    if not records:
+        return ""
     items = []
     for item in records:
         venue = rf" {text_to_tex(item.place)}," if item.place else ""

@@ -1,4 +1,4 @@
-"""Results in LaTeX as the paper prints them: theorems with their short chains, rows, and names with links into the supplement."""
+"""Results in LaTeX as the paper prints them: theorems with their short proofs, and names with links into the supplement."""
 
 from __future__ import annotations
 
@@ -30,16 +30,7 @@ def chapter(item: Chapter, numbers: Mapping[str, str], model: Definitions) -> li
         numbers: where each derivation stands in the supplement.
         model: its tasks are called by their names.
     """
-    parts: list[str] = []
-    last: Theorem | Section | None = None
-    for each in item.results:
-        if isinstance(each, Theorem):
-            parts.append(_theorem(each, numbers, model))
-        else:
-            if not isinstance(last, Section):
-                parts.append(rf"\symslrmore{{{'Derived' if last is None else 'Also derived'}}}")
-            parts.append(_row(each, numbers, model))
-        last = each
+    parts = [_theorem(each, numbers, model) for each in item.results]
     if item.named:
         names = "; ".join(f"{text_to_tex(section.title)} ({see(section.name, numbers)})" for section in item.named)
         more = "Further" if item.results else "Derived"
@@ -78,12 +69,12 @@ def _here(section: Section, model: Definitions) -> list[str]:
     return said
 
 
-def _row(section: Section, numbers: Mapping[str, str], model: Definitions, above: Section | None = None) -> str:
+def _row(section: Section, numbers: Mapping[str, str], model: Definitions, above: Section) -> str:
     """A result in a few lines: title, formula, verdict and link; what its letters stand for where ``above`` has not said it,
     and its hypotheses, all of them, unless they are those of ``above``.
     """
-    given = list(map(text_to_tex, _here(above, model))) if above is not None else []
-    alike = above is not None and set(section.hypotheses) == set(above.hypotheses)
+    given = list(map(text_to_tex, _here(above, model)))
+    alike = set(section.hypotheses) == set(above.hypotheses)
     said = [] if alike or not section.hypotheses else [f"For {', '.join(map(text_to_tex, section.hypotheses))}."]
     more = " ".join([*said, *(item for item in map(text_to_tex, _here(section, model)) if item not in given)])
     *before, last = section.equation

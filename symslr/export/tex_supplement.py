@@ -49,7 +49,7 @@ def supplement(content: Content, figures: Sequence[Drawn], title: str, made: Pro
     shown = {item.figure.name for item in paper_figures(content, figures)}
     left = [item for item in in_order(content, figures) if item.figure.name not in shown]
     parts = [
-        *tex.head(title, "Supplement", tex.TITLES + STYLE),
+        *tex.head(title, "Supplement", tex.TITLES + STYLE, content.authors),
         r"\maketitle",
         plain_to_tex(BEHIND),
         r"\tableofcontents",
@@ -70,8 +70,8 @@ def supplement(content: Content, figures: Sequence[Drawn], title: str, made: Pro
     parts += [validations_to_tex(content.validations)] if content.validations else []
     parts += [provenance_to_tex(made)] if made is not None else []
     parts += _kept(figures)
-    parts += [tex.references(content.references)] if content.references else []
-    return "\n".join([*parts, r"\end{document}", ""])
+    text = "\n".join(parts)
+    return "\n".join([text, tex.references(content.references, text), r"\end{document}", ""])
 
 
 TALLEST = 8.6

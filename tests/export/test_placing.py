@@ -56,16 +56,13 @@ def placed(toys: Content, *sections: Section) -> dict[str, str]:
     (chapter,) = chapters(replace(toys, sections=sections))
     found = {section.name: "named" for section in chapter.named}
     for item in chapter.results:
-        if isinstance(item, Theorem):
-            found[item.section.name] = "theorem"
-            found.update({other.name: "like" for other in item.like})
-        else:
-            found[item.name] = "row"
-    assert sum(1 + len(getattr(item, "like", ())) for item in chapter.results) + len(chapter.named) == len(sections)
+        found[item.section.name] = "theorem"
+        found.update({other.name: "like" for other in item.like})
+    assert sum(1 + len(item.like) for item in chapter.results) + len(chapter.named) == len(sections)
     return found
 
 
-def test_what_is_published_is_a_theorem_and_the_rest_rows_and_names(toys: Content) -> None:
+def test_what_is_published_is_a_theorem_and_the_rest_names(toys: Content) -> None:
     claims = toys.sections[0].claims
     steps = made(toys, "held").steps
     found = placed(
@@ -84,10 +81,10 @@ def test_what_is_published_is_a_theorem_and_the_rest_rows_and_names(toys: Conten
         "alike": "like",
         "long": "named",
         "wide-alike": "named",
-        "end": "row",
+        "end": "named",
         "long-end": "named",
         "passed": "named",
-        "own": "row",
+        "own": "named",
     }
 
 
@@ -100,7 +97,7 @@ def test_what_many_rest_on_stands_out(toys: Content) -> None:
 def test_without_sources_what_is_held_against_a_formula_stands_out_and_else_every_end(toys: Content) -> None:
     own = made(toys, "own", claims=(replace(toys.sections[0].claims[0], label="own"),))
     assert placed(toys, made(toys, "end", bases=("base",)), own, made(toys, "base")) == {
-        "end": "row",
+        "end": "named",
         "own": "theorem",
         "base": "named",
     }
@@ -111,7 +108,7 @@ def test_evidence_and_the_abstract_make_theorems(toys: Content) -> None:
     says = Judged(Statement("stein1981", "x"), Standing.DERIVED, (Evidence("derivation", "second", True, ""),))
     one, two = made(toys, "first"), made(toys, "second")
     known = replace(toys, published=(says,))
-    assert placed(known, one, two) == {"first": "row", "second": "theorem"}
+    assert placed(known, one, two) == {"first": "named", "second": "theorem"}
 
 
 def drawing(name: str, chapter: str = "") -> Drawn:
