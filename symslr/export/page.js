@@ -94,7 +94,8 @@ const stem = word => word.length > 7 ? word.replace(/(ity|ous|ies|ing|ed|s)$/, '
 query.addEventListener('input', async () => {
   entries = entries || Promise.all(all('main > section').map(indexed)).then(parts => parts.flat());
   const known = await entries, words = query.value.toLowerCase().split(/\s+/).filter(Boolean).map(stem);
-  const rank = item => words.every(word => item.head.includes(word)) ? 2
+  const phrase = ` ${query.value.toLowerCase().trim()} `, spaced = text => ` ${text.replace(/[^\p{L}\p{N}]+/gu, ' ')} `;
+  const rank = item => spaced(item.head).includes(phrase) ? 3 : words.every(word => item.head.includes(word)) ? 2
     : words.every(word => item.head.includes(word) || item.body.includes(word)) ? 1 : 0;
   const found = words.length ? known.map(item => [rank(item), item]).filter(([score]) => score) : [];
   found.sort((one, two) => two[0] - one[0]);

@@ -13,9 +13,9 @@ one's own stands out, and where there is none of that every end result: one on w
 
 The supplement has every chain, and every result with all its lines.
 
-A figure stands in the paper where it speaks of a published statement, or of an entry about the papers, of which no
-figure before it speaks; so does the figure of the abstract and that of a chapter, and every figure of a report without
-published statements. The others are in the supplement, and so are the graph of results and all tables of numbers.
+A figure stands in the paper where it speaks of a published statement of which no figure before it speaks; so does the
+figure of the abstract and that of a chapter, and every figure of a report without published statements. The others are in
+the supplement, and so are the graph of results and all tables of numbers.
 """
 
 from __future__ import annotations
@@ -122,7 +122,6 @@ def before(content: Content) -> int:
 def paper_figures(content: Content, figures: Sequence[Drawn]) -> list[Drawn]:
     """The figures of the paper, in order."""
     about = [{each.name.partition(": ")[0] for each in item.evidence} for item in content.published]
-    about += [{name.partition(": ")[0] for name in entry.ours} for entry in content.letter]
     headings = {heading for heading, _ in content.chapters}
     first = content.abstract.figure if content.abstract is not None else ""
     every = not about

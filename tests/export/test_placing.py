@@ -116,15 +116,16 @@ def drawing(name: str, chapter: str = "") -> Drawn:
 
 
 def test_a_figure_is_in_the_paper_where_it_is_the_first_to_speak_of_something(toys: Content) -> None:
-    entries = tuple(
-        Entry("stein1981", "x", ours, Likeness.SAME) for ours in (("one: rows", "two"), ("two",), ("three", "two"), ())
+    statements = tuple(
+        Judged(Statement("stein1981", "x"), Standing.ESTIMATED, tuple(Evidence("figure", n, True, "") for n in names))
+        for names in (("one: rows", "two"), ("two",), ("three", "two"), ())
     )
     drawn = [*map(drawing, ("one", "two", "three", "silent")), drawing("beside", toys.chapters[0][0])]
 
     def shown(known: Content) -> list[str]:
         return [item.figure.name for item in paper_figures(known, drawn)]
 
-    assert shown(replace(toys, letter=entries)) == ["beside", "one", "two"]
+    assert shown(replace(toys, published=statements)) == ["beside", "one", "two"]
     assert shown(toys) == ["beside", "one", "two", "three", "silent"]
 
 
