@@ -86,12 +86,12 @@ def document(content: Content, opening: Definitions, figures: Sequence[Drawn], t
     for item in chapters(content):
         parts.append(section(item.heading))
         parts += chapter(item, places, opening)
-        parts += [_shown(each) for each in behind(item.heading, content, shown)]
+        beside = behind(item.heading, content, shown)
+        parts += [f"\\par Numbers are in {to_figures([each.figure.name for each in beside])}."] if beside else []
+        parts += map(_shown, beside)
     parts += [r"\section{Figures}", *map(_shown, others), r"\clearpage"] if others else []
     text = "\n".join(parts)
-    left = [name for name in names if rf"\ref{{fig:{name}}}" not in text]
-    more = f"Not spoken of above: {to_figures(left)}." if left else ""
-    return "\n".join([text, more, references(content.references, text), r"\end{document}", ""])
+    return "\n".join([text, references(content.references, text), r"\end{document}", ""])
 
 
 READING = (
