@@ -14,6 +14,7 @@ import numpy as np
 from sympy import Rational, oo
 
 from symslr.cache.parts import computed_once, measured
+from symslr.export.curves import computed
 from symslr.export.figures import NAMES, STYLES, TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
@@ -239,9 +240,9 @@ def _draw(attentions: Sequence[Attention], described: str, table: Table) -> Draw
             style["linewidth"] = 1.1 if name == "bayes" else 1.9
             risk = np.asarray(table[_column(task, name, "risk")], dtype=float)
             places, logs = smooth(table["nu"], np.log(np.maximum(risk, np.finfo(float).tiny)))
-            risks.plot(
-                places, np.where(logs > np.log(FLOOR), np.exp(logs), np.nan), label=NAMES.get(name, name), **style
-            )
+            shown = np.where(logs > np.log(FLOOR), np.exp(logs), np.nan)
+            (line,) = risks.plot(places, shown, label=NAMES.get(name, name), **style)
+            computed(line, table["nu"], np.where(risk > FLOOR, risk, np.nan))
             _end(risks, table, risk[-1], style["color"])
             if _column(task, name, "a") in table:
                 _scales(scales, table, task, name, style)

@@ -15,6 +15,7 @@ import numpy as np
 from sympy import oo
 
 from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
+from symslr.export.curves import computed
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
@@ -393,7 +394,7 @@ def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]], fits: dict[str,
         name, shade = attention.name, dict[str, Any](color=colour(attention.name))
         line = curves[name]
         (alpha, risk), (_, band) = smooth(line["alpha"], line["risk"]), smooth(line["alpha"], 2 * line["error"])
-        axes.plot(alpha, risk, label=name, **shade)
+        computed(*axes.plot(alpha, risk, label=name, **shade), line["alpha"], line["risk"])
         axes.fill_between(alpha, risk - band, risk + band, alpha=0.25, linewidth=0, **shade)
         broken = line["stable"] == 0
         axes.plot(line["alpha"][broken], line["risk"][broken], "x", markersize=5, **shade)
@@ -406,7 +407,7 @@ def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]], fits: dict[str,
     best, jump = curves["bayes"], math.inf if edges is None else edges["alpha"][0]
     sides = [smooth(best["alpha"][side], best["risk"][side]) for side in _sides(best["alpha"], jump)]
     alpha, risk = (np.concatenate(parts) for parts in zip(*sides, strict=True))
-    axes.plot(alpha, risk, color="black", linewidth=1.2, label="Bayes-optimal")
+    computed(*axes.plot(alpha, risk, color="black", linewidth=1.2, label="Bayes-optimal"), best["alpha"], best["risk"])
     stuck = curves.get("uninformed")
     if stuck is not None:
         axes.plot(stuck["alpha"], stuck["risk"], color="black", linewidth=1.0, linestyle=(0, (3, 2)))

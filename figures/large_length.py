@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symslr.cache.parts import computed_once, measured
+from symslr.export.curves import computed
 from symslr.export.figures import NAMES, STYLES, TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.model.attention import Attention
 from symslr.model.catalogue import TASKS, erf, linear, softmax, softmax1, softplus
@@ -104,7 +105,7 @@ def _draw(table: Table) -> Drawing:
                 style: dict[str, Any] = {"color": colour(attention.name), "linestyle": STYLES[attention.name]}
                 column = table[f"{name}_{attention.name}_L{length}"]
                 label = NAMES.get(attention.name, attention.name)
-                axes.plot(*smooth(STRENGTHS, column), label=label, linewidth=1.8, **style)
+                computed(*axes.plot(*smooth(STRENGTHS, column), label=label, linewidth=1.8, **style), STRENGTHS, column)
                 if attention in ATTENTIONS[name]:
                     axes.plot(STRENGTHS, column, "o", color=style["color"], markersize=3.5)
             axes.axvline(1, color="#666666", linewidth=0.8)

@@ -13,7 +13,8 @@ import numpy as np
 from sympy import Rational
 
 from symslr.cache.parts import computed_once, measured
-from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table, colour, smooth
+from symslr.export.curves import computed
+from symslr.export.figures import NAMES, STYLES, TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.model.catalogue import ATTENTIONS, TASKS, softmax
 from symslr.validation.validation import NamedComparison, states
 
@@ -28,7 +29,6 @@ LAWS = {
 }
 """Laws of the length of one mean."""
 TITLES = {"fixed": "$L=3$", "uniform": r"$L\sim\mathrm{Unif}\{1,...,5\}$", "split": "$L=1$ or $5$, each 1/2"}
-DASHES = {"fixed": "-", "uniform": (0, (5, 2)), "split": (0, (1, 1.5))}
 NU = tuple(float(strength) for strength in np.geomspace(0.2, 10, 7))
 DIGITS = 7
 CLOSE = 2e-7
@@ -105,19 +105,20 @@ def _claims(attentions: Sequence[str], table: Table) -> list[NamedComparison]:
 def _draw(attentions: Sequence[str], table: Table) -> Drawing:
     from matplotlib import pyplot as plt
 
-    drawing, panels = plt.subplots(1, len(TASKS), figsize=(TEXT_WIDTH, 3.0), sharey=True)
-    for axes, task in zip(panels, TASKS, strict=True):
-        for position, name in enumerate(attentions):
-            for law, dashes in DASHES.items():
-                label = NAMES.get(name, name) if law == "fixed" and task == "spiked" else None
-                places, risks = smooth(table["nu"], table[f"{task}_{law}_{name}"])
-                axes.plot(places, risks, color=colour(name, position), linestyle=dashes, label=label)
-        axes.set(xscale="log", xlabel=r"signal strength $\nu$", title=f"{task}-SLR", ylim=(0, 1))
-        axes.set_xticks([0.2, 0.5, 1, 2, 5, 10], labels=["0.2", "0.5", "1", "2", "5", "10"])
-        axes.minorticks_off()
-    for law, dashes in DASHES.items():
-        panels[1].plot([], [], color="#444444", linestyle=dashes, label=TITLES[law])
-    for axes in panels:
-        axes.legend(loc="upper right", handlelength=2.6)
-    panels[0].set_ylabel("least risk")
+    drawing, panels = plt.subplots(len(TASKS), len(TITLES), figsize=(TEXT_WIDTH, 4.2), sharex=True, sharey=True)
+    for row, task in zip(panels, TASKS, strict=True):
+        for axes, (law, title) in zip(row, TITLES.items(), strict=True):
+            for position, name in enumerate(attentions):
+                risk = table[f"{task}_{law}_{name}"]
+                style = {"color": colour(name, position), "linestyle": STYLES.get(name, "-")}
+                curve = axes.plot(*smooth(table["nu"], risk), label=NAMES.get(name, name), **style)
+                computed(*curve, table["nu"], risk)
+            axes.set(xscale="log", title=f"{task}-SLR, {title}", ylim=(0, 0.8))
+            axes.set_xticks([0.2, 0.5, 1, 2, 5, 10], labels=["0.2", "0.5", "1", "2", "5", "10"])
+            axes.title.set_fontsize(8.5)
+            axes.minorticks_off()
+        row[0].set_ylabel("least risk")
+    for axes in panels[-1]:
+        axes.set_xlabel(r"signal strength $\nu$")
+    panels[0, 0].legend(loc="lower left", fontsize=7.5, handlelength=2.6)
     return drawing

@@ -259,14 +259,16 @@ def _boundary(rows: int, blocks: int, width: float) -> float:
 
 def _draw_map(table: Table) -> Drawing:
     from matplotlib import pyplot as plt
+    from matplotlib.colors import LinearSegmentedColormap
 
+    shades = LinearSegmentedColormap.from_list("probability", SHADES)
     drawing, panels = plt.subplots(1, len(LAYOUTS), figsize=(TEXT_WIDTH, 2.5), sharey=True)
     data = {name: np.asarray(column, dtype=float) for name, column in table.items()}
     for axes, (rows, blocks) in zip(panels, LAYOUTS, strict=True):
         here = data["n"] == rows
         marks, widths = np.unique(data["a1"][here]), np.unique(data["b"][here])
         grid = data["success"][here].reshape(len(widths), len(marks))
-        image = axes.pcolormesh(marks, widths, grid, cmap="viridis", vmin=0, vmax=1, shading="nearest", rasterized=True)
+        image = axes.pcolormesh(marks, widths, grid, cmap=shades, vmin=0, vmax=1, shading="nearest", rasterized=True)
         _draw_boundaries(axes, widths, data["boundary_a1"][here].reshape(grid.shape)[:, 0], data["boundary_b"][here][0])
         axes.set(xlabel=r"$a_1$", title=rf"$n={rows}$, $t={blocks}$", xlim=(marks[0], marks[-1]))
         axes.grid(visible=False)
@@ -278,12 +280,16 @@ def _draw_map(table: Table) -> Drawing:
 def _draw_boundaries(axes: Axes, widths: np.ndarray, finite: np.ndarray, finite_top: float) -> None:
     top = np.sqrt(1 - THETA)
     inside = np.linspace(widths[0], top, 100)
-    axes.plot(np.sqrt(1 - inside**2), inside, color="white", linewidth=1.4)
-    axes.plot([np.sqrt(1 - top**2), 2], [top, top], color="white", linewidth=1.4)
-    axes.plot(finite, widths, color="white", linewidth=1.0, linestyle="--")
-    axes.axhline(finite_top, color="white", linewidth=1.0, linestyle="--")
-    axes.axvline(0.7, color="white", linewidth=0.8, linestyle=":")
+    axes.plot(np.sqrt(1 - inside**2), inside, color=LINES, linewidth=1.4)
+    axes.plot([np.sqrt(1 - top**2), 2], [top, top], color=LINES, linewidth=1.4)
+    axes.plot(finite, widths, color=LINES, linewidth=1.0, linestyle="--")
+    axes.axhline(finite_top, color=LINES, linewidth=1.0, linestyle="--")
+    axes.axvline(0.7, color=LINES, linewidth=0.8, linestyle=":")
 
+
+LINES = "#111111"
+SHADES = ("#f7f7f7", "#56B4E9")
+"""Dark lines on light shades, in a light page and in a dark one: none of these follows the page."""
 
 THETA = 0.2
 

@@ -51,7 +51,7 @@ def main() -> None:
         assert 0.48113 < float(risk["value"]) < 6 / 11, risk
         symslr("new", "mine", folder=folder)
         assert '"verdict": "true"' in symslr("check", "mine/own_rule.py", "--json", folder=folder)
-        symslr("derive", "mine", "--latex", "paper", folder=folder)
+        symslr("derive", "mine", "--latex", "--out", "paper", folder=folder)
         assert sorted(path.name for path in (folder / "paper").iterdir()) == [
             "fragments",
             "macros.tex",

@@ -12,7 +12,19 @@ from typing import Any
 import typer
 
 from symslr import __version__
-from symslr.cli import compute, derivations, finite, landscape, location, new, numbers, separation, study, validate
+from symslr.cli import (
+    compute,
+    derivations,
+    figure,
+    finite,
+    landscape,
+    location,
+    new,
+    numbers,
+    separation,
+    study,
+    validate,
+)
 
 ClickException: Any = typer.BadParameter.__mro__[2]
 """Typer's own base class of bad usage: some releases carry their own copy of click."""
@@ -44,6 +56,7 @@ location.register(app)
 finite.register(app)
 landscape.register(app)
 derivations.register(app)
+figure.register(app)
 separation.register(app)
 study.register(app)
 validate.register(app)

@@ -58,27 +58,48 @@ def derive(
     what: str = typer.Argument(
         None, help="Name of a derivation, or a file or folder of derivations; by default the list of symslr's own."
     ),
-    latex: Path = typer.Option(
+    latex: bool = typer.Option(False, "--latex", help="Print LaTeX to paste: a theorem, and its proof in one align."),
+    result_only: bool = typer.Option(False, "--result-only", help="With --latex: the theorem without its proof."),
+    width: float = typer.Option(
         None,
-        "--latex",
-        help="Also write LaTeX: a name that ends in .tex is one document, another is a folder of fragments for a paper.",
+        "--width",
+        min=8,
+        max=200,
+        help="With --latex: room for a formula in em; 32 by default, 22 in two columns.",
+    ),
+    notation: Path = typer.Option(
+        None,
+        "--notation",
+        help='With --latex: a TOML file of your letters: a table [symbols] with lines such as nu = "\\\\lambda".',
+        parser=options.path,
+    ),
+    out: Path = typer.Option(
+        None,
+        "--out",
+        help="With --latex: write it; a name that ends in .tex is one document, another a folder of fragments for a paper.",
         parser=options.path,
     ),
     as_json: bool = options.JsonOption,
 ) -> None:
     """Show derivations step by step, with the rule that made each step; or list symslr's own with their last verdicts."""
-    if latex is not None and _is_document(latex):
-        refuse_unwritable_file(latex)
-    elif latex is not None:
-        refuse_unwritable_folder(latex, "--latex")
-    if what is None and latex is None:
+    asked = {"--result-only": result_only or None, "--width": width, "--notation": notation, "--out": out}
+    if not latex and (lone := [name for name, value in asked.items() if value is not None]):
+        raise ValueError(f"{lone[0]}: found without --latex; expected both")
+    if latex and as_json:
+        raise ValueError("--latex: found together with --json; expected one of them")
+    if out is not None and out.suffix == ".tex":
+        refuse_unwritable_file(out)
+    elif out is not None:
+        refuse_unwritable_folder(out, "--out")
+    if what is None and out is None:
+        if latex:
+            raise ValueError("--latex: found no name; expected that of a derivation, or --out for all of them")
         _list(as_json)
         return
+    if latex:
+        _typeset([] if what is None else [what], out, notation, width, proof=not result_only)
+        return
     chosen = _chosen("derive", [] if what is None else [what])
-    if latex is not None:
-        from symslr.export import write_fragments, write_latex
-
-        (write_latex if _is_document(latex) else write_fragments)(chosen, latex)
     if as_json:
         typer.echo(json.dumps([_as_json(item) for item in chosen]))
         return
@@ -86,13 +107,21 @@ def derive(
 
     for item in chosen:
         typer.echo(f"{chain_to_terminal(item)}\n")
-    if latex is not None:
-        typer.echo(f"LaTeX written to {latex}")
 
 
-def _is_document(latex: Path) -> bool:
-    """Whether ``--latex`` names a document, and not a folder for fragments."""
-    return latex.suffix == ".tex"
+def _typeset(what: list[str], out: Path | None, notation: Path | None, width: float | None, *, proof: bool) -> None:
+    """LaTeX of derivations, printed or written."""
+    from symslr.export import Form, latex_of, notation_in, write_fragments, write_latex
+
+    form = Form(proof=proof)
+    form = form if notation is None else replace(form, notation=notation_in(notation))
+    form = form if width is None else replace(form, width=width)
+    chosen = _chosen("derive", what)
+    if out is None:
+        typer.echo(latex_of(chosen, form), nl=False)
+        return
+    (write_latex if out.suffix == ".tex" else write_fragments)(chosen, out, form)
+    typer.echo(f"LaTeX written to {out}")
 
 
 def _list(as_json: bool) -> None:
@@ -317,6 +346,7 @@ def report(
     check_all: bool = typer.Option(
         False, "--check-all", help="Check every chain; by default those that have changed, and a tenth of the others."
     ),
+    authors: list[str] = typer.Option([], "--author", help="An author of the report; may be repeated."),
     allow_unknown: bool = AllowUnknown,
     as_json: bool = options.JsonOption,
 ) -> None:
@@ -333,7 +363,7 @@ def report(
     from symslr.export.staging import refuse_unusable  # loads what takes 0.02 s
 
     refuse_unusable(out)
-    beside = _beside(meant, own=not folders)
+    beside = {**_beside(meant, own=not folders), "authors": authors}
     from symslr.cli.progress import stages
 
     files_to_validate = [] if folders else files_of(builtin_folder("validation"), "validations")

@@ -10,7 +10,7 @@ from pathlib import Path
 FILE = "abstract.toml"
 """Stands in a folder of derivations."""
 
-FIELDS = {"says", "figure", "formula"}
+FIELDS = {"words", "says", "figure", "formula"}
 FORMULA = {"result", "says"}
 
 
@@ -19,6 +19,7 @@ class Abstract:
     """The opening of a report; the formulas themselves are taken from the derivations.
 
     Attributes:
+        words: (heading, text) pairs: in plain words what was asked, found, new and different.
         says: sentences, text with mathematics between dollar signs.
         formulas: (name of a derivation, what its result is) pairs.
         figure: the name of the figure beside them; empty for none.
@@ -27,6 +28,7 @@ class Abstract:
     says: str
     formulas: tuple[tuple[str, str], ...] = ()
     figure: str = ""
+    words: tuple[tuple[str, str], ...] = ()
 
 
 def abstract_in(folder: Path) -> Abstract | None:
@@ -50,7 +52,11 @@ def abstract_in(folder: Path) -> Abstract | None:
     says, figure = found.get("says"), found.get("figure", "")
     if not isinstance(says, str) or not isinstance(figure, str):
         raise ValueError(f"{file}: expected the text says and perhaps the name figure")
-    return Abstract(" ".join(says.split()), tuple((item["result"], item["says"]) for item in formulas), figure)
+    words = found.get("words", {})
+    if not isinstance(words, dict) or not all(isinstance(text, str) for text in words.values()):
+        raise ValueError(f"{file}: expected a table [words] of texts, such as asked and found")
+    opening = tuple((heading, " ".join(text.split())) for heading, text in words.items())
+    return Abstract(" ".join(says.split()), tuple((item["result"], item["says"]) for item in formulas), figure, opening)
 
 
 def _is_formula(item: object) -> bool:

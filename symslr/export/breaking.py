@@ -223,7 +223,7 @@ class _Page:
         elif isinstance(expr, Pow):
             self._power(expr, after)
         elif isinstance(expr, Quantity) and r",\," in whole:
-            self.listed(whole)
+            self.listed(self.printer.doprint(expr), after)
         else:
             self.put(whole)
 
@@ -254,11 +254,11 @@ class _Page:
             if i < len(parts) - 1:
                 self.new_line(depth)
 
-    def listed(self, whole: str) -> None:
-        """A quantity at given arguments, broken after a comma."""
+    def listed(self, whole: str, after: str = "") -> None:
+        """A quantity at given arguments, broken after a comma, and then ``after``."""
         depth = self.lines[-1].depth + 1
         *parts, last = re.sub(r"\\(left|right)(?=[()])", lambda found: "\\" + BIG[found[1]], whole).split(r",\,")
-        for i, part in enumerate([*(rf"{part},\," for part in parts), last]):
+        for i, part in enumerate([*(rf"{part},\," for part in parts), f"{last} {after}".strip()]):
             if i and not self.fits(part):
                 self.new_line(depth)
             self.put(part)

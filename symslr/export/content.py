@@ -16,7 +16,7 @@ from symslr.check.report import CheckReport
 from symslr.export.abstract import Abstract
 from symslr.export.bibliography import REFERENCES, Reference, cited
 from symslr.export.breaking import Line
-from symslr.export.lines import Printed, printed
+from symslr.export.lines import LINE_WIDTH, Printed, printed
 from symslr.export.text import anchor, sentence
 from symslr.export.verdicts import STEP_WORDS, DerivationVerdict, Verdict, Word, verdicts
 from symslr.validation.papers import Beside, Entry
@@ -50,7 +50,7 @@ class RuleEntry:
 class StepEntry:
     """One application of a rule and the formula it made; ``remainder`` bounds what a truncating rule left out.
 
-    ``cites`` names the derivation whose result the step uses, empty where it uses none.
+    ``cites`` names the derivation whose result the step uses, with its title; both are empty where it uses none.
     """
 
     number: int
@@ -60,6 +60,7 @@ class StepEntry:
     remainder: tuple[Line, ...]
     verdict: Verdict
     cites: str = ""
+    cited_title: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,13 @@ class ClaimEntry:
 class Section:
     """One derivation; ``command`` derives it anew, ``compared`` says in which ranges its lines were compared.
 
+    ``stem`` stands left of the relations of the chain, empty where that is long;
     ``result`` is the last formula as the end of the chain; ``equation`` is what is proved, with its left-hand side.
     """
 
     name: str
     title: str
+    stem: str
     chapter: str
     introduction: str
     here: tuple[str, ...]
@@ -145,6 +148,7 @@ class Content:
     abstract: Abstract | None = None
     letter: tuple[Entry, ...] = ()
     settings: tuple[Beside, ...] = ()
+    authors: tuple[str, ...] = ()
 
     @property
     def formulas(self) -> list[tuple[Section, str]]:
@@ -180,6 +184,7 @@ def content(
     abstract: Abstract | None = None,
     command: str = "",
     kept: Cache | None = None,
+    width: float = LINE_WIDTH,
 ) -> Content:
     """What the report says about these derivations.
 
@@ -192,6 +197,7 @@ def content(
         abstract: what the report opens with.
         command: derives one of them anew; ``{}`` in it stands for the name.
         kept: where printed formulas are found if they were printed before, and written if not.
+        width: of the lines of a formula, in em.
 
     Raises:
         UnknownReference: when a rule, a derivation or a claim names a source without record.
@@ -206,7 +212,7 @@ def content(
     rules = _rules(derivations)
     found = verdicts(list(derivations), checks)
     rests = graph(derivations, checks)
-    each = zip(derivations, names, found, (printed(item, kept) for item in derivations), strict=True)
+    each = zip(derivations, names, found, (printed(item, kept, width) for item in derivations), strict=True)
     sections = tuple(_section(*one, rules, rests, command) for one in each)
     listed = tuple(cited([*_sources(derivations), *(item.source for item in statements)], references))
     judged = tuple(judge(statements, checks, validations))
@@ -246,12 +252,13 @@ def _section(
     command: str,
 ) -> Section:
     steps = tuple(
-        StepEntry(i + 1, rules[step.rule.name], sentence(step.note), *made, verdict.steps[i], _cited(step))
+        StepEntry(i + 1, rules[step.rule.name], sentence(step.note), *made, verdict.steps[i], *_cited(step))
         for i, (step, made) in enumerate(zip(item.steps, lines.steps, strict=True))
     )
     return Section(
         name,
         item.title or item.name or "Untitled derivation",
+        lines.stem,
         item.chapter,
         item.introduction,
         lines.here,
@@ -274,8 +281,10 @@ def _section(
     )
 
 
-def _cited(step: Step) -> str:
-    return anchor(step.rule.theorem.name) if isinstance(step.rule, Cite) and step.rule.theorem.name else ""
+def _cited(step: Step) -> tuple[str, str]:
+    if not isinstance(step.rule, Cite) or not step.rule.theorem.name:
+        return "", ""
+    return anchor(step.rule.theorem.name), step.rule.theorem.title or step.rule.theorem.name
 
 
 def _way(item: Derivation, rests: Graph, lines: Printed) -> Way:

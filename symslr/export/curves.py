@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,14 @@ DIGITS = 5
 """Significant digits that are shown."""
 
 
+def computed(line: Line2D, at: object, values: object) -> None:
+    """Say that a line was drawn through points: those are shown, and not the places between them."""
+    line._symslr_computed = np.column_stack([np.asarray(at, float), np.asarray(values, float)])  # type: ignore[attr-defined]
+
+
 def curves(drawing: Drawing) -> str:
-    """The lines of a drawing as JSON: a list of {name, at, x, y}, ``at`` the places x0, y0, x1, y1, ... in its SVG.
+    """The lines of a drawing as JSON: a list of {name, of, at, x, y}, ``at`` the places x0, y0, x1, y1, ... in
+    its SVG, and ``of`` what x is, such as "ν = ", where the axis has a label.
 
     To be called when the SVG was written, and before the drawing is laid out for anything else. A line without points
     that are finite, and one that is no curve of the data (a grid line, a line across the axes), is left out.
@@ -41,7 +48,8 @@ def _is_data(axes: Axes, line: Line2D) -> bool:
 
 
 def _curve(axes: Axes, line: Line2D, scale: float, height: float) -> dict[str, object] | None:
-    values = np.column_stack([np.asarray(part, dtype=float) for part in line.get_data(orig=False)])
+    drawn = np.column_stack([np.asarray(part, dtype=float) for part in line.get_data(orig=False)])
+    values = getattr(line, "_symslr_computed", drawn)
     places = axes.transData.transform(values) * scale
     box = axes.bbox
     inside = (places >= np.array([box.x0, box.y0]) * scale - 1) & (places <= np.array([box.x1, box.y1]) * scale + 1)
@@ -53,7 +61,21 @@ def _curve(axes: Axes, line: Line2D, scale: float, height: float) -> dict[str, o
         return None
     at = np.column_stack([places[:, 0], height - places[:, 1]]).round(1)
     columns = ([float(f"{value:.{DIGITS}g}") for value in column] for column in values.T)
-    return {"name": ", ".join(_named(axes, line)), "at": at.ravel().tolist(), **dict(zip("xy", columns, strict=True))}
+    of = _abscissa(axes)
+    return {
+        "name": ", ".join(_named(axes, line)),
+        "of": of,
+        "at": at.ravel().tolist(),
+        **dict(zip("xy", columns, strict=True)),
+    }
+
+
+def _abscissa(axes: Axes) -> str:
+    """The formula that ends the label of the horizontal axis, its own or that of the panel below it, with an equals sign."""
+    panels = [axes, *axes.get_shared_x_axes().get_siblings(axes)]
+    label = next((panel.get_xlabel() for panel in panels if panel.get_xlabel()), "")
+    formula = re.search(r"\$[^$]*\$$", label)
+    return f"{text_to_plain(formula[0])} = " if formula else ""
 
 
 def _named(axes: Axes, line: Line2D) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -84,7 +85,9 @@ STYLE = {
     "figure.constrained_layout.use": True,
     "svg.fonttype": "path",
     "svg.hashsalt": "symslr",
-    "pdf.fonttype": 3,
+    "pdf.fonttype": 42,
+    "pgf.texsystem": "pdflatex",
+    "pgf.rcfonts": False,
 }
 """Type readable at column width; text in SVG as outlines, so that it looks the same without the fonts."""
 
@@ -178,7 +181,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class FigureFiles:
-    """Where a figure was written, what its table says about published statements, and the record it was taken from.
+    """Where a figure was written (``pgf`` perhaps not), what its table says about published statements, and its record.
 
     ``curves`` are the points of its lines, see ``symslr.export.curves``; ``printed`` is the table under it.
     """
@@ -186,6 +189,7 @@ class FigureFiles:
     svg: Path
     pdf: Path
     csv: Path
+    pgf: Path | None = None
     comparisons: tuple[NamedComparison, ...] = ()
     recorded: Record | None = None
     curves: str = "[]"
@@ -207,7 +211,12 @@ def computed(
 
 
 def write_figure(
-    figure: Figure, folder: Path, kept: Cache | None = None, progress: Progress = lambda done, total: None
+    figure: Figure,
+    folder: Path,
+    kept: Cache | None = None,
+    progress: Progress = lambda done, total: None,
+    *,
+    pgf: bool = False,
 ) -> FigureFiles:
     """Compute the table, write it as CSV (shortest digits that give every float back), draw it as SVG and PDF.
 
@@ -217,6 +226,7 @@ def write_figure(
         kept: where the table and its drawing are found if they were made before, and written if not. Parts that are
             kept beside the figure's file are taken from there.
         progress: called with the parts of the table that are done, and their number.
+        pgf: whether it is written as PGF too, where TeX is installed.
 
     Raises:
         MissingExtra: when matplotlib is not installed.
@@ -230,7 +240,20 @@ def write_figure(
     svg, pdf, data = (folder / f"{figure.name}.{ending}" for ending in ("svg", "pdf", "csv"))
     for path, written in ((svg, made.svg), (pdf, made.pdf), (data, made.csv)):
         path.write_bytes(written)
-    return FigureFiles(svg, pdf, data, made.comparisons, found, made.curves, made.printed)
+    drawing = _pgf(figure, table, folder / f"{figure.name}.pgf") if pgf and shutil.which("pdflatex") else None
+    return FigureFiles(svg, pdf, data, drawing, made.comparisons, found, made.curves, made.printed)
+
+
+def _pgf(figure: Figure, table: Table, path: Path) -> Path:
+    """The drawing as PGF, whose letters are those of the paper that inputs it."""
+    mpl, plt = import_module("matplotlib"), import_module("matplotlib.pyplot")
+    with mpl.rc_context(STYLE):
+        drawing = figure.draw(table)
+        drawing.savefig(path, format="pgf")
+        plt.close(drawing)
+    # Matplotlib's own command for the font of figures, which a paper need not have.
+    path.write_text(f"\\providecommand{{\\mathdefault}}[1]{{#1}}\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    return path
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
 
@@ -96,6 +98,21 @@ def part(anchor: str, heading: str, *inside: str, level: int = 2) -> str:
     return "\n".join([opening, *inside, "</section>"])
 
 
+def packed(markup: str) -> str:
+    """What ``later`` marked, compressed into scripts: a page that is read in part is built in part."""
+
+    def script(found: re.Match[str]) -> str:
+        data = gzip.compress(found[1].encode(), mtime=0)
+        return f'<script type="application/gzip">{b64encode(data).decode()}</script>'
+
+    return re.sub(r"<!--later-->(.*?)<!--/later-->", script, markup, flags=re.DOTALL)
+
+
+def later(*inside: str) -> str:
+    """What is built only when it is wanted; it stands alone behind a summary, or in a drawing, and not in one another."""
+    return f"<!--later-->{''.join(inside)}<!--/later-->"
+
+
 def folded(summary: str, *inside: str) -> str:
     """What is opened only when it is wanted, under a line of plain text."""
-    return f'<details class="folded"><summary>{escape(summary)}</summary>{"".join(inside)}</details>'
+    return f'<details class="folded"><summary>{escape(summary)}</summary>{later(*inside)}</details>'

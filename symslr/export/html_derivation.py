@@ -7,7 +7,7 @@ from html import escape
 
 from symslr.export.breaking import Line
 from symslr.export.content import CHECKED, IN_RULES, ClaimEntry, RuleEntry, Section, StepEntry, Way
-from symslr.export.html import detail, display, folded, folding, part, source, text, verdict
+from symslr.export.html import detail, display, folded, folding, later, part, source, text, verdict
 from symslr.export.tex_rules import statement_lines
 from symslr.export.text import anchor
 from symslr.export.verdicts import Word
@@ -56,7 +56,7 @@ def _chain(section: Section) -> str:
     parts += [_way(section.way)] if section.way is not None else []
     steps = f"{len(section.steps)} step{'s' * (len(section.steps) != 1)}"
     beside = "".join(f"; {_beside(claim)}" for claim in section.claims)
-    return f'<details class="chain"><summary>Proof in {steps}{beside}</summary>{"".join(parts)}</details>'
+    return f'<details class="chain"><summary>Proof in {steps}{beside}</summary>{later(*parts)}</details>'
 
 
 def _beside(claim: ClaimEntry) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from base64 import b64encode
 from html import escape
@@ -9,7 +10,7 @@ from html import escape
 from symslr.export import kept_numbers
 from symslr.export.adaptive import adaptive
 from symslr.export.figures import Drawn
-from symslr.export.html import table, text
+from symslr.export.html import later, table, text
 from symslr.export.typed import text_to_plain
 from symslr.export.validated import rows_to_html
 
@@ -20,8 +21,10 @@ def figure(number: int, shown: Drawn) -> str:
     if shown.failure:
         return f'<p class="meta">{escape(item.name)} could not be drawn: {escape(shown.failure)}</p>'
     label = escape(text_to_plain(item.alt or item.caption))
-    data = b64encode(shown.csv.encode()).decode()
-    link = f'<a download="{item.name}.csv" href="data:text/csv;base64,{data}">Data of Figure {number} (CSV)</a>'
+    data = b64encode(gzip.compress(shown.csv.encode(), mtime=0)).decode()
+    link = (
+        f'<a download="{item.name}.csv.gz" href="data:application/gzip;base64,{data}">Data of Figure {number} (CSV)</a>'
+    )
     rows = rows_to_html(shown.comparisons, f"What Figure {number} says of published statements")
     agree = sum(row.agrees for row in shown.comparisons)
     said = f"What it says of published statements: {agree} of {len(shown.comparisons)} agree"
@@ -29,8 +32,8 @@ def figure(number: int, shown: Drawn) -> str:
     # "<" cannot end the script: what stands in it are numbers and names, and names are escaped as JSON allows.
     points = f'<script type="application/json">{shown.curves.replace("<", chr(92) + "u003c")}</script>'
     return (
-        f'<figure id="fig-{item.name}"><div class="drawing"><div role="img" aria-label="{label}">{_drawing(shown)}</div>'
-        f"</div><figcaption><strong>Figure {number}.</strong> {text(item.caption)} {link}."
+        f'<figure id="fig-{item.name}"><div class="drawing"><div role="img" aria-label="{label}">{later(_drawing(shown))}</div>'
+        f"</div><figcaption><strong>Figure {number}.</strong> {_beside(item.name)}{text(item.caption)} {link}."
         f"{kept_numbers.to_html(shown.recorded)}</figcaption>{points}{_printed(shown)}{found}</figure>"
     )
 
@@ -44,8 +47,23 @@ def _printed(shown: Drawn) -> str:
     return f"<p>{text(shown.printed.caption)}</p>{table(shown.printed.head, rows, said, 'numbers')}"
 
 
+def _beside(name: str) -> str:
+    """Which figure of the source a figure is drawn after, by its name."""
+    found = re.match(r"figure(\d+)", name)
+    return f"After Figure {found[1]} of the source. " if found else ""
+
+
+def _shorter(number: re.Match[str]) -> str:
+    """A number of a drawing to a hundredth of a point; what is small, such as a scale, keeps its digits."""
+    value = float(number[0])
+    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.6g}"
+
+
 def _drawing(shown: Drawn) -> str:
-    drawing = adaptive(re.sub(r"^.*?(?=<svg)", "", shown.svg, flags=re.DOTALL))
+    drawing = adaptive(
+        re.sub(r"^.*?(?=<svg)|<metadata>.*?</metadata>|<style.*?</style>", "", shown.svg, flags=re.DOTALL)
+    )
+    drawing = re.sub(r"-?\d+\.\d{3,}", _shorter, drawing)
     # Letters are drawn as paths: a link within the page says where it leads, and opens it there.
     drawing = re.sub(r'<a xlink:href="#([^"]*)" target="_blank">', r'<a href="#\1" aria-label="\1">', drawing)
     # Two drawings on one page must not share the ids of their parts.

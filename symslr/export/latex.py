@@ -11,18 +11,11 @@ from symslr.export.typed import text_to_plain
 from symslr.export.verdicts import SIGNS, Verdict, Word
 
 INDENT = 1.5
-BOX_LIMIT = 14
-"""Lines of the longest result that is boxed: a box does not break across pages."""
 
 
-def display(lines: Sequence[Line], *, boxed: bool = False) -> str:
+def display(lines: Sequence[Line]) -> str:
     """A formula on its lines, flush left."""
     rows = [(rf"\hspace{{{INDENT * line.depth:g}em}}" if line.depth else "") + line.tex for line in lines]
-    if boxed and len(rows) == 1:
-        rows = [rf"\boxed{{{rows[0]}}}"]
-    elif boxed and len(rows) <= BOX_LIMIT:
-        body = r" \\ ".join(f"& {row}" for row in rows)
-        rows = [rf"\boxed{{\begin{{aligned}} {body} \end{{aligned}}}}"]
     body = "\\\\\n".join(rf"\quad & {row} &&" for row in rows)
     return f"\\begin{{flalign*}}\n{body}\n\\end{{flalign*}}"
 

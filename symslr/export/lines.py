@@ -33,14 +33,24 @@ RELATIONS = {"=": "=", "~": r"\approx", "<=": r"\leq", ">=": r"\geq"}
 """How the relation of a line to the one before it is printed."""
 
 LINE_WIDTH = 36.0
-"""Room for a formula in em: the report's text width less the indentation and the frame around a result."""
+"""Room for a formula in em: the report's text width less what stands beside it."""
+PAPER_WIDTH = 32.0
+"""The same in a page of one column of LaTeX's article."""
+STEM = 7.0
+"""Width in em of the longest left-hand side that stands beside the lines of a chain."""
+SHORT = 0.94
+"""What ``measure.width`` finds at least of a true width."""
 
 
 @dataclass(frozen=True)
 class Printed:
-    """The formulas of a derivation on lines; ``definitions`` are those of what it rests on, each with its postulate or ""."""
+    """The formulas of a derivation on lines; ``definitions`` are those of what it rests on, each with its postulate or "".
+
+    ``stem`` stands left of the relations of a chain, its lines under one another behind it; empty where it is long.
+    """
 
     here: tuple[str, ...]
+    stem: str
     start: tuple[Line, ...]
     steps: tuple[tuple[tuple[Line, ...], tuple[Line, ...]], ...]
     result: tuple[Line, ...]
@@ -49,37 +59,43 @@ class Printed:
     definitions: tuple[tuple[str, tuple[Line, ...]], ...]
 
 
-def printed(item: Derivation, kept: Cache | None = None) -> Printed:
-    """The formulas of a derivation, as an earlier report ``kept`` them where neither they nor symslr have changed since."""
+def printed(item: Derivation, kept: Cache | None = None, room: float = LINE_WIDTH) -> Printed:
+    """The formulas of a derivation in lines of ``room`` em, as an earlier report ``kept`` them where neither they nor symslr
+    have changed since.
+    """
     if kept is None:
-        return _printed(item)
+        return _printed(item, SHORT * room)
     steps = [(step.after, step.remainder, step.relation) for step in item.steps]
     formulas = item.symbol, item.start, steps, [claim.formula for claim in item.claims], rests_on(item)
-    return kept.computed(key_of("printed", written(formulas)), lambda: _printed(item))
+    return kept.computed(key_of("printed", written(formulas), str(room)), lambda: _printed(item, SHORT * room))
 
 
-def _printed(item: Derivation) -> Printed:
+def _printed(item: Derivation, room: float) -> Printed:
     printer = HousePrinter()
+    left = printer.doprint(item.start)
+    stem = item.symbol or (left if width(left) <= STEM else "")
+    beside = width(stem)
 
-    def lines(expr: Expr, lead: str, tail: str = "") -> tuple[Line, ...]:
-        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, tail=tail, printer=printer))
+    def lines(expr: Expr, lead: str, tail: str = "", taken: float = 0.0) -> tuple[Line, ...]:
+        return tuple(latex_lines(expr, room - taken, lead=lead, tail=tail, printer=printer))
 
     relation, tail = RELATIONS[item.relation], ""
     if item.relation == "~":
         relation, tail = "=", rf"{{}} + O{brackets(printer.doprint(order(item.remainder)))}"
     # In the order of reading: the printer names weights, attentions and token laws as it meets them.
-    left = printer.doprint(item.start)
-    start = lines(item.start, f"{item.symbol} =" if item.symbol and _bare(left) != _bare(item.symbol) else "")
+    start = lines(
+        item.start, f"{item.symbol} =" if item.symbol and _bare(left) != _bare(item.symbol) else "", "", beside
+    )
     steps = tuple(
         (
-            lines(step.after, RELATIONS[step.relation]),
-            lines(step.remainder, r"\left|\text{error}\right| \leq") if step.remainder != 0 else (),
+            lines(step.after, RELATIONS[step.relation], "", beside),
+            lines(step.remainder, r"|\text{error}| \leq") if step.remainder != 0 else (),
         )
         for step in item.steps
     )
     equation = result = lines(item.result, f"{item.symbol} {relation}" if item.symbol else "", tail)
     if not item.symbol and item.steps:
-        short = width(left) <= LINE_WIDTH / 2
+        short = width(left) <= room / 2
         equation = (
             *(() if short else lines(item.start, "")),
             *lines(item.result, f"{left} {relation}" if short else relation, tail),
@@ -89,7 +105,7 @@ def _printed(item: Derivation) -> Printed:
         for claim in item.claims
     )
     definitions = tuple((q.postulate, lines(q.definition(), f"{printer.doprint(q)} :=")) for q in rests_on(item))
-    return Printed(tuple(_here(item, printer)), start, steps, result, equation, claims, definitions)
+    return Printed(tuple(_here(item, printer)), stem, start, steps, result, equation, claims, definitions)
 
 
 def rests_on(item: Derivation) -> tuple[Quantity, ...]:

@@ -10,9 +10,37 @@ document.querySelector('nav').addEventListener('click', event => {
 });
 addEventListener('keydown', event => { if (event.key === 'Escape' && !wide.matches) drawer.open = false; });
 
+// What is folded, and drawings far from the screen, lie packed in a script until they are wanted.
+const PACKED = 'script[type="application/gzip"]';
+const inflated = script => new Response(new Blob([Uint8Array.from(atob(script.textContent), letter => letter.charCodeAt(0))])
+  .stream().pipeThrough(new DecompressionStream('gzip'))).text();
+const unpack = async box => {
+  const script = box.querySelector(`:scope > ${PACKED}`);
+  if (!script || script.dataset.taken) return;
+  script.dataset.taken = '1';
+  const markup = await inflated(script);
+  script.insertAdjacentHTML('afterend', markup);
+  script.remove();
+  watch(box);
+};
+addEventListener('toggle', event => { if (event.target.open) unpack(event.target); }, true);
+const near = new IntersectionObserver(seen => seen.forEach(({ target, isIntersecting }) => {
+  if (isIntersecting) { near.unobserve(target); unpack(target); }
+}), { rootMargin: '1500px' });
+all('.drawing > div').forEach(box => near.observe(box));
+addEventListener('beforeprint', () => all('.drawing > div').forEach(unpack));
+
+// What scrolls sideways can be reached with the keyboard, and nothing else stops the tab key. All are read, then all written.
+const reach = new ResizeObserver(seen => seen.map(({ target }) => [target, target.scrollWidth > target.clientWidth])
+  .forEach(([box, wide]) => { if (wide) box.tabIndex = 0; else box.removeAttribute('tabindex'); }));
+const watch = where => all('.formula, .scroll, .drawing', where).forEach(box => reach.observe(box));
+watch(document);
+
 // A link into something folded unfolds it.
-const unfold = () => {
-  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+const unfold = async () => {
+  const id = decodeURIComponent(location.hash.slice(1));
+  if (id && !document.getElementById(id)) await Promise.all(all('details.folded').map(unpack));
+  const target = id && document.getElementById(id);
   for (let box = target; box; box = box.parentElement) if (box.tagName === 'DETAILS') box.open = true;
   if (target) {
     const chain = target.closest('section').querySelector(':scope > details.chain');
@@ -31,31 +59,45 @@ if (button) button.addEventListener('click', () => {
   button.textContent = open ? 'Fold all proofs' : 'Unfold all proofs';
 });
 
-// Search: sections whose text has every word; those with the words in their heading come first.
+// Search: sections, figures and rules whose text has every word; those with the words in their heading come first.
 const query = document.getElementById('query'), hits = document.getElementById('hits'), told = document.getElementById('told');
 let entries = null;
-const bare = head => {
-  const copy = head.cloneNode(true);
-  all('a, .meta', copy).forEach(link => link.remove());
+const said = node => {
+  const copy = node.cloneNode(true);
+  all('script, .here', copy).forEach(part => part.remove());
   return copy.textContent.trim();
 };
-const under = head => {
-  if (head.tagName === 'H2') return '';
-  if (head.tagName === 'H3') return head.closest('section').textContent;
-  let said = head.textContent;
-  for (let next = head.nextElementSibling; next && next.tagName === 'DD'; next = next.nextElementSibling) said += next.textContent;
-  return said;
+const opened = async box => {
+  const copy = box.cloneNode(true);
+  for (const script of all(`details > ${PACKED}`, copy)) {
+    const markup = await inflated(script);
+    // of a proof the words are enough, and its formulas would take seconds to build
+    if (script.parentElement.className === 'chain') script.replaceWith(markup.replace(/<[^>]+>/g, ' '));
+    else script.outerHTML = markup;
+  }
+  return copy;
 };
-const entry = head => {
-  const title = bare(head);
-  return { id: head.id, title, head: title.toLowerCase(), body: under(head).toLowerCase() };
+const indexed = async part => {
+  const whole = await opened(part);
+  return all('h2[id], h3[id], figure[id], dt[id]', whole).map(head => {
+    const title = said(head.tagName === 'FIGURE' ? head.querySelector('figcaption') : head);
+    const own = head.tagName === 'FIGURE' ? head : head.closest('section');
+    let body = head.tagName === 'H2' && own.querySelector('h3, figure, dt, .checks') ? '' : said(own);
+    if (head.tagName === 'DT') {
+      body = '';
+      for (let next = head.nextElementSibling; next && next.tagName === 'DD'; next = next.nextElementSibling) body += said(next);
+    }
+    return { id: head.id, title: title.length > 90 ? `${title.slice(0, 88)} …` : title, head: title.toLowerCase(), body: body.toLowerCase() };
+  });
 };
-query.addEventListener('input', () => {
-  entries = entries || all('main h2[id], main h3[id], main dt[id]').map(entry);
-  const words = query.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const rank = item => words.every(word => item.head.includes(word)) ? 2
+const stem = word => word.length > 7 ? word.replace(/(ity|ous|ies|ing|ed|s)$/, '') : word;
+query.addEventListener('input', async () => {
+  entries = entries || Promise.all(all('main > section').map(indexed)).then(parts => parts.flat());
+  const known = await entries, words = query.value.toLowerCase().split(/\s+/).filter(Boolean).map(stem);
+  const phrase = ` ${query.value.toLowerCase().trim()} `, spaced = text => ` ${text.replace(/[^\p{L}\p{N}]+/gu, ' ')} `;
+  const rank = item => spaced(item.head).includes(phrase) ? 3 : words.every(word => item.head.includes(word)) ? 2
     : words.every(word => item.head.includes(word) || item.body.includes(word)) ? 1 : 0;
-  const found = words.length ? entries.map(item => [rank(item), item]).filter(([score]) => score) : [];
+  const found = words.length ? known.map(item => [rank(item), item]).filter(([score]) => score) : [];
   found.sort((one, two) => two[0] - one[0]);
   hits.replaceChildren(...found.slice(0, 40).map(([, item]) => {
     const row = make('li', ''), link = make('a', '');
@@ -81,33 +123,26 @@ const tip = make('div', 'tip'), REACH = 14;
 tip.setAttribute('aria-hidden', 'true');
 tip.hidden = true;
 document.body.append(tip);
-const across = (px, py, at, i) => {
-  const [ax, ay, bx, by] = at.slice(2 * i, 2 * i + 4), dx = bx - ax, dy = by - ay;
-  const along = Math.max(0, Math.min(1, ((px - ax) * dx + (py - ay) * dy) / (dx * dx + dy * dy || 1)));
-  return [Math.hypot(px - ax - along * dx, py - ay - along * dy), along > 0.5 ? i + 1 : i];
-};
 const nearest = (lines, px, py) => {
   let best = [REACH, null, 0];
-  for (const line of lines) {
-    const points = line.x.length;
-    for (let i = 0; i < Math.max(points - 1, 1); i++) {
-      const [far, point] = points > 1 ? across(px, py, line.at, i) : [Math.hypot(px - line.at[0], py - line.at[1]), 0];
-      if (far < best[0]) best = [far, line, point];
-    }
+  for (const line of lines) for (let i = 0; i < line.x.length; i++) {
+    const far = Math.hypot(px - line.at[2 * i], py - line.at[2 * i + 1]);
+    if (far < best[0]) best = [far, line, i];
   }
   return best;
 };
 all('figure').forEach(figure => {
-  const data = figure.querySelector('script[type="application/json"]'), svg = figure.querySelector('svg');
-  if (!data || !svg) return;
+  const data = figure.querySelector('script[type="application/json"]'), box = figure.querySelector('.drawing > div');
+  if (!data || !box) return;
   let lines = null;
   const mark = document.createElementNS('http://www.w3.org/2000/svg', 'circle');
   mark.setAttribute('r', '3.2');
   mark.setAttribute('class', 'mark');
-  mark.setAttribute('visibility', 'hidden');
-  svg.append(mark);
   const hide = () => { tip.hidden = true; mark.setAttribute('visibility', 'hidden'); };
   const point = event => {
+    const svg = box.querySelector('svg');
+    if (!svg) return;
+    if (mark.parentNode !== svg) svg.append(mark);
     lines = lines || JSON.parse(data.textContent);
     const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
     const [, line, i] = nearest(lines, x, y);
@@ -115,19 +150,13 @@ all('figure').forEach(figure => {
     mark.setAttribute('cx', line.at[2 * i]);
     mark.setAttribute('cy', line.at[2 * i + 1]);
     mark.setAttribute('visibility', 'visible');
-    tip.textContent = `${line.name ? line.name + ': ' : ''}${line.y[i]} at ${line.x[i]}`;
+    tip.textContent = `${line.name ? line.name + ': ' : ''}${line.y[i]} at ${line.of}${line.x[i]}`;
     tip.hidden = false;
     const left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8);
     tip.style.left = `${Math.max(8, left)}px`;
     tip.style.top = `${Math.max(8, event.clientY - tip.offsetHeight - 12)}px`;
   };
-  svg.addEventListener('pointermove', point);
-  svg.addEventListener('pointerdown', point);
-  svg.addEventListener('pointerleave', hide);
+  box.addEventListener('pointermove', point);
+  box.addEventListener('pointerdown', point);
+  box.addEventListener('pointerleave', hide);
 });
-
-// What scrolls sideways can be reached with the keyboard, and nothing else stops the tab key.
-const reach = () => all('.formula, .scroll, .drawing').forEach(box => {
-  if (box.scrollWidth > box.clientWidth) { box.tabIndex = 0; } else { box.removeAttribute('tabindex'); }
-});
-addEventListener('resize', reach); addEventListener('toggle', reach, true); reach();

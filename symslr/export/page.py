@@ -11,7 +11,7 @@ from symslr.export.content import Content, Section
 from symslr.export.definitions import Definitions, Row
 from symslr.export.figure_results import NAME as GRAPH
 from symslr.export.figures import Drawn
-from symslr.export.html import display, marked, named, part, table, text, verdict
+from symslr.export.html import display, marked, named, packed, part, table, text, verdict
 from symslr.export.html_derivation import chapter, chapter_anchor, checks, rules
 from symslr.export.html_figure import figure
 from symslr.export.mathml import mathml
@@ -55,14 +55,16 @@ def page(
             f"<title>{escape(text_to_plain(title))}</title>\n<style>\n{style}</style>\n</head>\n<body>",
             '<a class="skip" href="#main">Skip to the content</a>',
             _contents(content, list(parts)),
-            f'<div class="paper"><header><h1>{text(title)}</h1>{_summary(content)}</header>',
+            f'<div class="paper"><header><h1>{text(title)}</h1>{_authors(content)}</header>',
+            "<noscript><p>Proofs and drawings unfold by a script; report.pdf and supplement.pdf have them without.</p></noscript>",
             '<main id="main">',
             _abstract(content, numbered),
+            _summary(content),
             *parts.values(),
             f"</main></div>\n<script>{script}</script>\n</body>\n</html>\n",
         ]
     )
-    return named(whole, content.references)
+    return packed(named(whole, content.references))
 
 
 def in_order(content: Content, figures: Sequence[Drawn]) -> list[Drawn]:
@@ -123,6 +125,10 @@ def _parts(
         yield "References", _references(content.references)
 
 
+def _authors(content: Content) -> str:
+    return f"<p>{text(', '.join(content.authors))}</p>" if content.authors else ""
+
+
 def _summary(content: Content) -> str:
     steps = [step.verdict.word for section in content.sections for step in section.steps]
     count = f"{len(content.sections)} derivations, {len(steps)} steps"
@@ -139,7 +145,8 @@ def _abstract(content: Content, figures: dict[int, Drawn]) -> str:
         return ""
     shown = [figure(number, item) for number, item in figures.items() if item.figure.name == content.abstract.figure]
     formulas = "".join(_formula(section, says) for section, says in content.formulas)
-    opening = f"<p>{text(content.abstract.says)}</p>"
+    words = "".join(f"<dt>{escape(head)}</dt><dd>{text(said)}</dd>" for head, said in content.abstract.words)
+    opening = f'<dl class="words">{words}</dl>' if words else f"<p>{text(content.abstract.says)}</p>"
     return (
         f'<section class="abstract" aria-label="Abstract">{opening}<div class="formulas">{formulas}</div>'
         f"{''.join(shown)}</section>"

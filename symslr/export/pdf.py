@@ -85,7 +85,7 @@ def kept_pdf(tex: Path, kept: Cache) -> PdfOutcome:
 def _key(tex: Path, program: str) -> str:
     """Of the PDF: the document, the files that it reads, and TeX; a date in it is fixed by ``compile_pdf``."""
     text = tex.read_text(encoding="utf-8")
-    read = [tex.parent / "macros.tex", *sorted((tex.parent / "figures").glob("*.pdf"))]
+    read = sorted((tex.parent / "figures").glob("*.pdf"))
     files = [
         f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}"
         for path in read

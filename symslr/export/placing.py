@@ -8,15 +8,14 @@ one's own stands out, and where there is none of that every end result: one on w
   most SHOWN_CHAIN lines, else the rules in a sentence.
 * One that is proved by the same rules in the same order as a theorem before it in its chapter is a row under that; which
   results were used makes no difference.
-* An end result that does not stand out is a row of its chapter.
-* What has no room (a theorem of more than THEOREM_LINES lines, a row of more than ROW_LINES) and what others merely pass
-  through is named, with a link.
+* What does not stand out, and what has no room (a theorem of more than THEOREM_LINES lines, a row of more than ROW_LINES),
+  is named, with a link.
 
 The supplement has every chain, and every result with all its lines.
 
-A figure stands in the paper where it speaks of a published statement, or of an entry about the papers, of which no
-figure before it speaks; so does the figure of the abstract and that of a chapter, and every figure of a report without
-published statements. The others are in the supplement, and so are the graph of results and all tables of numbers.
+A figure stands in the paper where it speaks of a published statement of which no figure before it speaks; so does the
+figure of the abstract and that of a chapter, and every figure of a report without published statements. The others are in
+the supplement, and so are the graph of results and all tables of numbers.
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ class Theorem:
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter of the paper: its theorems and rows in order, and what it only names; each derivation is in one of them."""
+    """A chapter of the paper: its theorems in order, and what it only names; each derivation is in one of them."""
 
     heading: str
-    results: tuple[Theorem | Section, ...]
+    results: tuple[Theorem, ...]
     named: tuple[Section, ...]
 
 
@@ -72,20 +71,17 @@ def _chapter(heading: str, sections: Sequence[Section], known: set[str], used: C
     choices = ([s for s in sections if s.name in known], [s for s in sections if s.claims], ends)
     out = {section.name for section in next(filter(None, choices), [])}
     theorems: dict[tuple[str, ...], list[Section]] = {}
-    rows, named = [], []
+    named = []
     for section in sections:
         rules, lines = _rules(section), len(section.equation)
         if section.name in out and rules in theorems and lines <= ROW_LINES:
             theorems[rules].append(section)
         elif section.name in out and rules not in theorems and lines <= THEOREM_LINES:
             theorems[rules] = [section]
-        elif section.name not in out and not used[section.name] and lines <= ROW_LINES:
-            rows.append(section)
         else:
             named.append(section)
-    made = {first.name: Theorem(first, tuple(like)) for first, *like in theorems.values()}
-    order = [section for section in sections if section.name in made or section in rows]
-    return Chapter(heading, tuple(made.get(section.name, section) for section in order), tuple(named))
+    made = (Theorem(first, tuple(like)) for first, *like in theorems.values())
+    return Chapter(heading, tuple(made), tuple(named))
 
 
 def _rules(section: Section) -> tuple[str, ...]:
@@ -126,7 +122,6 @@ def before(content: Content) -> int:
 def paper_figures(content: Content, figures: Sequence[Drawn]) -> list[Drawn]:
     """The figures of the paper, in order."""
     about = [{each.name.partition(": ")[0] for each in item.evidence} for item in content.published]
-    about += [{name.partition(": ")[0] for name in entry.ours} for entry in content.letter]
     headings = {heading for heading, _ in content.chapters}
     first = content.abstract.figure if content.abstract is not None else ""
     every = not about

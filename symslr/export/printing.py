@@ -267,7 +267,7 @@ class HousePrinter(LatexPrinter):
             return f"e^{{{small}}}"
         before, self._slashed = self._slashed, False
         try:
-            return rf"\exp{{{brackets(self._print(argument))}}}"
+            return rf"\exp{brackets(self._print(argument))}"
         finally:
             self._slashed = before
 
@@ -294,7 +294,7 @@ class HousePrinter(LatexPrinter):
 
     def _function(self, expr: Expr, power: str) -> str:
         raised = f"^{{{power}}}" if power else ""
-        return f"{self.function_name(expr)}{raised}{{{brackets(', '.join(self._print(arg) for arg in expr.args))}}}"
+        return f"{self.function_name(expr)}{raised}{brackets(', '.join(self._print(arg) for arg in expr.args))}"
 
     def is_named(self, expr: Expr) -> bool:
         """Whether a function is printed as its name and its arguments in brackets, not in signs of its own as a floor is."""

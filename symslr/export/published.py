@@ -108,22 +108,30 @@ def _kind(item: Evidence) -> str:
     return "contradicted by" if item.kind == "against" else item.kind
 
 
-def found_to_tex(content: Content) -> str:
-    """The same in LaTeX; the evidence is counted, and listed in the supplement."""
+def found_to_tex(content: Content, figures: Sequence[str] = ()) -> str:
+    """The same in LaTeX, with those of ``figures`` that speak of a statement; all evidence is listed in the supplement."""
     rows = [rf"\section{{{HEADING}}}"]
     rows += [plain_to_tex(OPENING), tally(content.published)] if content.published else []
     for heading, means, items in _groups(content):
         rows.append(rf"\paragraph{{{heading}.}} {plain_to_tex(means)}")
-        listed = [_postulate_to_tex(item) if isinstance(item, Postulate) else _to_tex(item) for item in items]
+        listed = [_postulate_to_tex(item) if isinstance(item, Postulate) else _to_tex(item, figures) for item in items]
         rows += [r"\begin{itemize}", *listed, r"\end{itemize}"]
     return "\n".join(rows)
 
 
-def _to_tex(item: Judged) -> str:
+def _to_tex(item: Judged, figures: Sequence[str]) -> str:
+    shown = [name for name in figures if any(each.name.partition(": ")[0] == name for each in item.evidence)]
+    see = f" {to_figures(shown)}." if shown else ""
     remark = rf" {{\small {text_to_tex(item.statement.remark)}}}" if item.statement.remark else ""
     cited = latex.source(item.statement.source)
     named = cited if cited.startswith(r"\cite") else f"({cited})"
-    return rf"\item {text_to_tex(item.statement.says)} {{\small {named}}}{remark}"
+    return rf"\item {text_to_tex(item.statement.says)} {{\small {named}}}{remark}{see}"
+
+
+def to_figures(names: Sequence[str]) -> str:
+    """Figures by their numbers, in LaTeX."""
+    listed = ", ".join(rf"\ref{{fig:{name}}}" for name in names)
+    return f"Figure{'s' * (len(names) > 1)}~{listed}"
 
 
 def _postulate_to_tex(item: Postulate) -> str:

@@ -26,8 +26,8 @@ from symslr.export.page import page
 from symslr.export.pdf import PdfOutcome, compile_pdf, kept_pdf
 from symslr.export.provenance import provenance
 from symslr.export.staging import staged
-from symslr.export.tex_derivation import fragment
 from symslr.export.tex_supplement import supplement
+from symslr.export.theorem import PLAIN, Form, fragment
 from symslr.parallel.processes import Lost, each_forked, processors
 from symslr.validation.papers import Papers, beside, weighed
 from symslr.validation.published import Statement, judge
@@ -38,6 +38,12 @@ Progress = Callable[[int, int, str], None]
 
 PAPERS = ("report", "supplement")
 """Names of the LaTeX documents and of their PDFs."""
+
+MACROS_HEAD = r"""% Letters of symslr's fragments. In the preamble of your paper:
+%   \usepackage{amsmath,amssymb,amsthm}\newtheorem{theorem}{Theorem}
+%   \input{macros}
+% and then, for each derivation, \input{fragments/NAME}. Redefine a macro to change its letter.
+"""
 
 TITLE = "Attention on Gaussian sequence models: derivations and checks"
 
@@ -78,6 +84,7 @@ def write_report(
     title: str = TITLE,
     abstract: Abstract | None = None,
     command: str = "",
+    authors: Sequence[str] = (),
     kept: Cache | None = None,
     progress: Progress = lambda done, total, what: None,
 ) -> ReportFiles:
@@ -98,6 +105,7 @@ def write_report(
         title: of the report.
         abstract: what the report opens with.
         command: derives one of the derivations anew; ``{}`` in it stands for the name.
+        authors: of the report; symslr where there are none.
         kept: where printed formulas, tables of figures and PDFs are found if they were made before, and written if not.
         progress: called before each part and once at the end.
 
@@ -105,12 +113,13 @@ def write_report(
         ValueError: for a source without record, two derivations of one name, or a formula that cannot be set.
     """
     said = content(derivations, checks, references, validations, published, abstract, command, kept)
+    said = replace(said, authors=tuple(authors))
     figures = [results_figure(said.graph), *figures] if said.graph is not None and len(derivations) > 1 else figures
     total = len(figures) + 4
     progress(0, total, "printing the formulas")
     opening = definitions()
     with staged(out) as folder:
-        _fragments(said, folder)
+        _fragments(said, folder, PLAIN)
         _write(folder / "checks.json", json.dumps(_checks(checks, validations), indent=2, ensure_ascii=False) + "\n")
         (folder / "figures").mkdir(exist_ok=True)
         shown = _drawn(figures, folder / "figures", kept, lambda done, name: progress(1 + done, total, name))
@@ -150,11 +159,11 @@ def _with_papers(
     return replace(said, letter=tuple(entries), settings=tuple(settings))
 
 
-def _fragments(said: Content, folder: Path) -> None:
-    _write(folder / "macros.tex", tex.MACROS)
+def _fragments(said: Content, folder: Path, form: Form) -> None:
+    _write(folder / "macros.tex", MACROS_HEAD + form.notation.macros())
     _write(folder / "references.bib", "\n".join(record.bibtex() for record in said.references))
-    for section in said.sections:
-        _write(folder / "fragments" / f"{section.name}.tex", fragment(section))
+    for name, text in _each(said, replace(form, notation=form.notation.through_macros())).items():
+        _write(folder / "fragments" / f"{name}.tex", text)
 
 
 def _nothing(table: object) -> NoReturn:
@@ -220,19 +229,39 @@ def _checks(checks: CheckReport | None, validations: Sequence[Validation]) -> di
     return {**found, "validations": [item.as_json() for item in validations]}
 
 
-def write_fragments(derivations: Sequence[Derivation], folder: Path) -> None:
+def write_fragments(derivations: Sequence[Derivation], folder: Path, form: Form = PLAIN) -> None:
     """Write what a paper of one's own needs: ``fragments/NAME.tex`` to input, ``macros.tex`` and ``references.bib``.
 
-    Raises:
-        ValueError: for a source without record or two derivations of one name.
-    """
-    _fragments(content(derivations), folder)
-
-
-def write_latex(derivations: Sequence[Derivation], path: Path, *, title: str = TITLE) -> None:
-    """Write the derivations as one LaTeX document that compiles by itself.
+    Letters are printed through macros such as ``\\symslrnu``; a step that uses another of the derivations refers to it.
 
     Raises:
-        ValueError: for a source without record or two derivations of one name.
+        ValueError: for a source without record or two derivations of one name, or letters that clash.
     """
-    path.write_text(tex.whole(content(derivations), definitions(), title), encoding="utf-8")
+    _fragments(content(derivations, width=form.width), folder, form)
+
+
+def write_latex(derivations: Sequence[Derivation], path: Path, form: Form = PLAIN, *, title: str = "") -> None:
+    """Write the derivations as one LaTeX document that compiles by itself; a single one gives it its title.
+
+    Raises:
+        ValueError: for a source without record or two derivations of one name, or letters that clash.
+    """
+    said = content(derivations, width=form.width)
+    path.write_text(
+        tex.whole(said, title or (TITLE if len(derivations) > 1 else said.sections[0].title), form), "utf-8"
+    )
+
+
+def latex_of(derivations: Sequence[Derivation], form: Form = PLAIN) -> str:
+    """The derivations as LaTeX to paste: each a theorem with its proof; it needs amsmath, amssymb and amsthm.
+
+    Raises:
+        ValueError: for a source without record or two derivations of one name, or letters that clash.
+    """
+    return "\n".join(_each(content(derivations, width=form.width), form).values())
+
+
+def _each(said: Content, form: Form) -> dict[str, str]:
+    """The derivations by their names; one that uses another of them refers to its equation."""
+    form = replace(form, references={section.name: rf"\eqref{{eq:{section.name}}}" for section in said.sections})
+    return {section.name: fragment(section, form) for section in said.sections}

@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from symslr.export.bibliography import Reference
 from symslr.export.content import Content
-from symslr.export.definitions import Definitions
+from symslr.export.definitions import Definitions, definitions
 from symslr.export.figures import Drawn
 from symslr.export.latex import display, section, verdict
 from symslr.export.page import behind
 from symslr.export.placing import chapters, numbers, paper_figures
-from symslr.export.published import found_to_tex
-from symslr.export.tex_derivation import fragment
+from symslr.export.published import found_to_tex, to_figures
 from symslr.export.tex_figures import figure
 from symslr.export.tex_results import chapter
-from symslr.export.tex_rules import rules_to_tex
 from symslr.export.text import plain_to_tex, text_to_tex
+from symslr.export.theorem import Form, fragment
 from symslr.export.typed import text_to_plain
-
-MACROS = r"""% Macros for the fragments of symslr. In the preamble of your paper:
-%   \usepackage{amsmath,amssymb,xcolor}
-%   \input{macros}
-% and then, for each derivation, \input{fragments/NAME}. Redefine a macro to change how it looks.
-\providecommand{\symslrsection}[3]{\subsection{#1}\label{symslr:#2}}% title, name, title without mathematics
-\providecommand{\symslrstep}[4]{\par\medskip\noindent\textbf{Step #1}~~\symslrrule{#2}{#3}\hfill{\small #4}}
-\providecommand{\symslrrule}[2]{#2}
-\providecommand{\symslrhead}[2]{\par\medskip\noindent\textbf{#1}\hfill{\small #2}}
-\providecommand{\symslrtrue}[1]{\textcolor{symslrgood}{$\checkmark$~#1}}
-\providecommand{\symslrfalse}[1]{\textcolor{symslrbad}{$\times$~#1}}
-\providecommand{\symslrdiffers}[1]{\textcolor{symslropen}{$\neq$~#1}}
-\providecommand{\symslrpartly}[1]{\textcolor{symslropen}{$\approx$~#1}}
-\providecommand{\symslrunknown}[1]{\textcolor{symslropen}{?~#1}}
-\definecolor{symslrgood}{HTML}{1B6E3A}
-\definecolor{symslrbad}{HTML}{B3261E}
-\definecolor{symslropen}{HTML}{8A5A00}
-"""
 
 PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
 \usepackage{lmodern}
-\usepackage{amsmath,amssymb,mathtools}
+\usepackage{amsmath,amssymb,amsthm,mathtools}
 \usepackage[margin=2.4cm]{geometry}
 \usepackage{booktabs,longtable,array}
 \usepackage{graphicx}
@@ -56,11 +39,18 @@ PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 \setlength{\parindent}{0pt}
 \setlength{\emergencystretch}{6em} % formulas within lines break at few places
 \setlength{\parskip}{4pt plus 1pt}
+\newtheorem{theorem}{Theorem}
+\providecommand{\symslrtrue}[1]{\textcolor{symslrgood}{$\checkmark$~#1}}
+\providecommand{\symslrfalse}[1]{\textcolor{symslrbad}{$\times$~#1}}
+\providecommand{\symslrdiffers}[1]{\textcolor{symslropen}{$\neq$~#1}}
+\providecommand{\symslrpartly}[1]{\textcolor{symslropen}{$\approx$~#1}}
+\providecommand{\symslrunknown}[1]{\textcolor{symslropen}{?~#1}}
+\definecolor{symslrgood}{HTML}{1B6E3A}
+\definecolor{symslrbad}{HTML}{B3261E}
+\definecolor{symslropen}{HTML}{8A5A00}
 """
 
-PAPER = r"""\newcommand{\symslrresult}[3]{\par\medskip\noindent\phantomsection\label{symslr:#2}\textbf{#1.}%
-  \symslrlast{#3}\nopagebreak}
-\clubpenalty=10000\displaywidowpenalty=10000 % a title of two lines stays whole, above its formula
+PAPER = r"""\clubpenalty=10000\displaywidowpenalty=10000 % a title of two lines stays whole, above its formula
 \newcommand{\symslrlast}[1]{\unskip\nobreak\hfill\penalty50\hskip1em\hbox{}\nobreak\hfill\mbox{\small #1}}
 \newcommand{\symslrsee}[2]{\href{supplement.pdf\#symslr:#1}{\small #2}}
 \newcommand{\symslrmore}[1]{\par\smallskip\noindent{\small\emph{#1:}}\nopagebreak}
@@ -81,30 +71,33 @@ TITLES = r"""\newcommand{\symslrsection}[3]{\subsection{\texorpdfstring{#1}{#3}}
 def document(content: Content, opening: Definitions, figures: Sequence[Drawn], title: str) -> str:
     """The paper: abstract, what was found, model, results, figures; what else there is stands in the supplement.
 
-    It reads ``macros.tex`` and ``figures/`` beside it.
+    It reads ``figures/`` beside it.
     """
     shown = paper_figures(content, figures)
     places = numbers(content)
     first = [item for item in shown if content.abstract and item.figure.name == content.abstract.figure]
     others = behind("", content, shown)
-    parts = [*head(title, "", PAPER), r"\maketitle", _abstract(content)]
+    parts = [*head(title, "", PAPER, content.authors), r"\maketitle", _abstract(content)]
     parts += [figure(item, tallest=OPENING) for item in first]
-    parts += [found_to_tex(content)] if content.published or content.postulates else []
+    names = [item.figure.name for item in shown]
+    parts += [found_to_tex(content, names)] if content.published or content.postulates else []
     parts += [r"The papers entry by entry: \symslrsee{letter}{supplement}."] if content.letter else []
     parts += [_definitions(opening), plain_to_tex(READING)]
     for item in chapters(content):
         parts.append(section(item.heading))
         parts += chapter(item, places, opening)
-        parts += [_shown(each) for each in behind(item.heading, content, shown)]
+        beside = behind(item.heading, content, shown)
+        parts += [f"\\par Numbers are in {to_figures([each.figure.name for each in beside])}."] if beside else []
+        parts += map(_shown, beside)
     parts += [r"\section{Figures}", *map(_shown, others), r"\clearpage"] if others else []
-    parts += [references(content.references)] if content.references else []
-    return "\n".join([*parts, r"\end{document}", ""])
+    text = "\n".join(parts)
+    return "\n".join([text, references(content.references, text), r"\end{document}", ""])
 
 
 READING = (
-    "Behind each result stand its verdict and its place in the supplement (supplement.pdf), which has all chains, the rules,"
-    " the checks and the figures that are left out here. A chain of a few lines is printed, with the rule of each step at"
-    " the right; a result that the same steps prove is a line below, and one that needs more room is named. A formula that the"
+    "Below each theorem stand its verdict and its place in the supplement (supplement.pdf), which has all proofs whole, the"
+    " rules, the checks and the figures that are left out here. A proof of a few lines is printed, with the rule of each step"
+    " at the right; a result that the same steps prove is a line below, and one that needs more room is named. A formula that the"
     " result was compared with is published (the source's, as textbooks have it), reconstructed (the source names the"
     " statement, and its formula was not at hand), quoted (from a summary) or our own. Confirmed says that the result is a"
     " published formula; equal, that it is the one that we wrote down for the statement."
@@ -118,29 +111,35 @@ def _shown(item: Drawn) -> str:
     return figure(item, see=table if item.printed is not None else "")
 
 
-def whole(content: Content, opening: Definitions, title: str) -> str:
-    """The derivations as one document that reads no other file: all chains whole, and the rules."""
-    parts = [*head(title, "", TITLES, alone=True), r"\maketitle", _abstract(content), r"\tableofcontents"]
-    parts += [found_to_tex(content)] if content.postulates else []
-    parts += [_definitions(opening)]
-    for heading, sections in content.chapters:
-        parts += [section(heading), *map(fragment, sections)]
-    parts += [rules_to_tex(content.rules)] if content.rules else []
-    parts += [references(content.references)] if content.references else []
-    return "\n".join([*parts, r"\end{document}", ""])
+def whole(content: Content, title: str, form: Form) -> str:
+    """The derivations as one document that reads no other file; of the model it says what letters they use."""
+    form = replace(form, references={section.name: rf"\eqref{{eq:{section.name}}}" for section in content.sections})
+    text = "\n".join(fragment(section, form) for section in content.sections)
+    printed = {form.notation.tex(symbol): form.notation.text(meaning) for symbol, meaning in definitions().symbols}
+    used = [
+        f"${letter}$ is the {text_to_tex(meaning)}" for letter, meaning in printed.items() if _stands_in(letter, text)
+    ]
+    parts = [*head(form.notation.text(title), "", ""), r"\maketitle", f"Throughout, {'; '.join(used)}." if used else ""]
+    parts += [text, references(content.references, text), r"\end{document}", ""]
+    return "\n".join(parts)
 
 
-def head(title: str, after: str, more: str, *, alone: bool = False) -> list[str]:
-    """The preamble and the beginning of a document; ``alone`` it has the macros in it."""
+def _stands_in(letter: str, text: str) -> bool:
+    """Whether a text has a letter, and not only the beginning of a longer command."""
+    return re.search(rf"(?<![A-Za-z\\]){re.escape(letter)}(?![A-Za-z])", text) is not None
+
+
+def head(title: str, after: str, more: str, authors: Sequence[str] = ()) -> list[str]:
+    """The preamble and the beginning of a document."""
+    names = list(map(text_to_tex, authors or ("symslr",)))
     shown = text_to_tex(title) + (rf" \\ {after}" if after else "")
     plain = text_to_tex(text_to_plain(title, greek=False)) + (f" ({after})" if after else "")
     return [
         PREAMBLE + more,
-        MACROS if alone else r"\input{macros}",
         rf"\title{{\vspace{{-3em}}{shown}}}",
-        r"\author{symslr}",
+        r"\author{" + r" \and ".join(names) + "}",
         r"\date{}",
-        r"\hypersetup{pdftitle={" + plain + "},pdfauthor={symslr}}",
+        r"\hypersetup{pdftitle={" + plain + "},pdfauthor={" + ", ".join(names) + "}}",
         r"\begin{document}",
     ]
 
@@ -153,7 +152,10 @@ def _abstract(content: Content) -> str:
         rf"{display(section.equation)}{{\small {text_to_tex(says)} {verdict(section.verdict, tally=False)}}}\par"
         for section, says in content.formulas
     ]
-    return "\n".join([r"\begin{abstract}", text_to_tex(content.abstract.says), *formulas, r"\end{abstract}"])
+    words = [rf"\paragraph{{{head}.}} {text_to_tex(said)}" for head, said in content.abstract.words]
+    introduction = [r"\section*{Introduction}", *words] if words else []
+    says = text_to_tex(content.abstract.says)
+    return "\n".join([r"\begin{abstract}", says, *formulas, r"\end{abstract}", *introduction])
 
 
 def _definitions(item: Definitions) -> str:
@@ -193,8 +195,12 @@ attention & kernel $\kappa(x)$ & $N$ in $\sigma_l = \kappa(a\chi_l)/N$ \\
 """
 
 
-def references(records: Sequence[Reference]) -> str:
-    """The bibliography."""
+def references(records: Sequence[Reference], text: str) -> str:
+    """The bibliography of what a text cites; nothing where it cites nothing."""
+    cited = set(re.findall(r"\\cite(?:\[.*?\])?\{(\w+)\}", text))
+    records = [item for item in records if item.key in cited]
+    if not records:
+        return ""
     items = []
     for item in records:
         venue = rf" {text_to_tex(item.place)}," if item.place else ""

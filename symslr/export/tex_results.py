@@ -1,20 +1,23 @@
-"""Results in LaTeX as the paper prints them: theorems with their short chains, rows, and names with links into the supplement."""
+"""Results in LaTeX as the paper prints them: theorems with their short proofs, and names with links into the supplement."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from symslr.export.content import ClaimEntry, Section
 from symslr.export.definitions import Definitions
-from symslr.export.latex import display, source, verdict
+from symslr.export.latex import source, verdict
 from symslr.export.measure import width
 from symslr.export.placing import SHOWN_CHAIN, Chapter, Theorem
-from symslr.export.tex_chain import LETTER, aligned, indented, row
 from symslr.export.text import text_to_tex
+from symslr.export.theorem import Form, proof, theorem
 from symslr.export.typed import text_to_plain
 
 LINE = 47.0
 """Width in em of a row."""
+LETTER = 0.43
+"""Width in em of a letter of a title."""
 FORMULA = 30.0
 """Width in em of a formula that stands in a sentence."""
 
@@ -27,16 +30,7 @@ def chapter(item: Chapter, numbers: Mapping[str, str], model: Definitions) -> li
         numbers: where each derivation stands in the supplement.
         model: its tasks are called by their names.
     """
-    parts: list[str] = []
-    last: Theorem | Section | None = None
-    for each in item.results:
-        if isinstance(each, Theorem):
-            parts.append(_theorem(each, numbers, model))
-        else:
-            if not isinstance(last, Section):
-                parts.append(rf"\symslrmore{{{'Derived' if last is None else 'Also derived'}}}")
-            parts.append(_row(each, numbers, model))
-        last = each
+    parts = [_theorem(each, numbers, model) for each in item.results]
     if item.named:
         names = "; ".join(f"{text_to_tex(section.title)} ({see(section.name, numbers)})" for section in item.named)
         more = "Further" if item.results else "Derived"
@@ -50,22 +44,17 @@ def see(name: str, numbers: Mapping[str, str]) -> str:
 
 
 def _theorem(item: Theorem, numbers: Mapping[str, str], model: Definitions) -> str:
-    """A result with hypotheses, verdict and chain, or the rules of the chain; below it those that are proved alike."""
-    section = item.section
-    found = f"{verdict(section.verdict, tally=False)} {see(section.name, numbers)}"
-    said = _here(section, model)
-    said += [f"For {', '.join(map(text_to_tex, section.hypotheses))}."] if section.hypotheses else []
+    """A result, its proof where that is short, else where it stands; below it those that are proved alike."""
+    section = replace(item.section, here=tuple(_here(item.section, model)))
+    said = [f"{verdict(section.verdict, tally=False)} {see(section.name, numbers)}"]
     lines = len(section.start) + sum(len(step.lines) for step in section.steps)
-    if len(section.steps) > 1 and lines <= SHOWN_CHAIN:
-        shown = _short_chain(section, numbers)
-    else:
-        shown = display(section.equation)
-        said += [_proof(section, numbers)] if section.steps else []
+    links = Form(references={name: see(name, numbers) for name in numbers})
+    whole = [proof(section, links)] if len(section.steps) > 1 and lines <= SHOWN_CHAIN else []
+    said += [_rules(section, numbers)] if section.steps and not whole else []
     said += [_published(claim, section) for claim in section.claims]
     like = [r"\symslrmore{In the same steps}"] if item.like else []
     like += [_row(other, numbers, model, above=section) for other in item.like]
-    heading = rf"\symslrresult{{{text_to_tex(section.title)}}}{{{section.name}}}{{{found}}}"
-    return "\n".join([heading, shown, rf"{{\small {' '.join(said)}\par}}", *like])
+    return "\n".join([theorem(section), *whole, rf"{{\small {' '.join(said)}\par}}", *like])
 
 
 def _here(section: Section, model: Definitions) -> list[str]:
@@ -74,53 +63,41 @@ def _here(section: Section, model: Definitions) -> list[str]:
     for sentence in section.here:
         named = [task.name for task in model.tasks if sentence.endswith(f" = {task.formulas[0].split(' ', 1)[1]}$.")]
         if not named:
-            said.append(text_to_tex(sentence.replace(r"\displaystyle ", "")))
+            said.append(sentence.replace(r"\displaystyle ", ""))
         elif named[0] not in section.title:
             said.append(f"On {named[0]}.")
     return said
 
 
-def _row(section: Section, numbers: Mapping[str, str], model: Definitions, above: Section | None = None) -> str:
+def _row(section: Section, numbers: Mapping[str, str], model: Definitions, above: Section) -> str:
     """A result in a few lines: title, formula, verdict and link; what its letters stand for where ``above`` has not said it,
     and its hypotheses, all of them, unless they are those of ``above``.
     """
-    given = _here(above, model) if above is not None else []
-    alike = above is not None and set(section.hypotheses) == set(above.hypotheses)
+    given = list(map(text_to_tex, _here(above, model)))
+    alike = set(section.hypotheses) == set(above.hypotheses)
     said = [] if alike or not section.hypotheses else [f"For {', '.join(map(text_to_tex, section.hypotheses))}."]
-    more = " ".join([*said, *(item for item in _here(section, model) if item not in given)])
+    more = " ".join([*said, *(item for item in map(text_to_tex, _here(section, model)) if item not in given)])
     *before, last = section.equation
     alone = not before and not more
     letters = len(text_to_plain(section.title)) + len(numbers[section.name]) + 6
     fits = alone and LETTER * letters + width(last.tex) < LINE
     found = f"{verdict(section.verdict, tally=False).replace('{checked}', '{}')}{see(section.name, numbers)}"
-    shown = r"\\*".join(rf"\hspace*{{1.5em}}$\displaystyle {indented(line)}$" for line in section.equation)
+    shown = r"\\*".join(rf"\hspace*{{1.5em}}$\displaystyle {line.tex}$" for line in section.equation)
     if fits:
         shown = rf"\quad $\displaystyle {last.tex}$"
     title = rf"\textsl{{{text_to_tex(section.title)}.}} {more}" + ("" if fits else r"\\*")
     return rf"\symslrrow{{{section.name}}}{{{title}{shown}}}{{{found}}}"
 
 
-def _short_chain(section: Section, numbers: Mapping[str, str]) -> str:
-    """Start and steps under one another, the rule of each at the right."""
-    rows = row(section.start, "", 0)
-    for step in section.steps:
-        if step.cites in numbers:
-            rows += row(step.lines, f"by {see(step.cites, numbers)}", len(numbers[step.cites]) + 3)
-        else:
-            lines = section.result if step.remainder and step is section.steps[-1] else step.lines
-            rows += row(lines, text_to_tex(step.rule.name), len(step.rule.name))
-    return aligned(rows)
-
-
-def _proof(section: Section, numbers: Mapping[str, str]) -> str:
-    """The rules of the steps in a sentence; one that is used several times in a row is named once."""
+def _rules(section: Section, numbers: Mapping[str, str]) -> str:
+    """The rules of the proof in a sentence; one that is used several times in a row is named once."""
     names = [
         f"by {see(step.cites, numbers)}" if step.cites in numbers else text_to_tex(step.rule.name)
         for step in section.steps
     ]
     once = [name for i, name in enumerate(names) if i == 0 or name != names[i - 1]]
     steps = f"{len(names)} step{'s' * (len(names) != 1)}"
-    return rf"\emph{{Proof in {steps}:}} {', '.join(once)}."
+    return rf"\emph{{Derived in {steps}, in the supplement:}} {', '.join(once)}."
 
 
 def _published(claim: ClaimEntry, section: Section) -> str:

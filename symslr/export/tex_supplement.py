@@ -25,8 +25,7 @@ BEHIND = (
     "What stands behind the paper: every chain with the rules that it uses, the figures and tables that the paper leaves out,"
     " the papers entry by entry, the table of checks, the evidence for and against each published statement, and the"
     " validations. A row of a chain is one step: the formula that it made, its rule, and at how many points it holds"
-    " and, of an equation, to how many digits at least. Of a long formula within a chain the first line"
-    " is printed; report.html and fragments/ have all of them whole. Chapters have the numbers that they have in the paper,"
+    " and, of an equation, to how many digits at least. Chapters have the numbers that they have in the paper,"
     " and supplement.pdf#symslr:NAME opens the derivation NAME."
 )
 
@@ -50,7 +49,7 @@ def supplement(content: Content, figures: Sequence[Drawn], title: str, made: Pro
     shown = {item.figure.name for item in paper_figures(content, figures)}
     left = [item for item in in_order(content, figures) if item.figure.name not in shown]
     parts = [
-        *tex.head(title, "Supplement", tex.TITLES + STYLE),
+        *tex.head(title, "Supplement", tex.TITLES + STYLE, content.authors),
         r"\maketitle",
         plain_to_tex(BEHIND),
         r"\tableofcontents",
@@ -71,8 +70,8 @@ def supplement(content: Content, figures: Sequence[Drawn], title: str, made: Pro
     parts += [validations_to_tex(content.validations)] if content.validations else []
     parts += [provenance_to_tex(made)] if made is not None else []
     parts += _kept(figures)
-    parts += [tex.references(content.references)] if content.references else []
-    return "\n".join([*parts, r"\end{document}", ""])
+    text = "\n".join(parts)
+    return "\n".join([text, tex.references(content.references, text), r"\end{document}", ""])
 
 
 TALLEST = 8.6

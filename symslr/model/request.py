@@ -89,7 +89,7 @@ def read_value(text: str, *, what: str, length: str | None = None) -> Number:
     try:
         return read_number(text, what=what, allow_infinite=True)
     except TextError:
-        if not re.search(r"[a-zA-Z(*]", text) or text.strip() in ("nan", "NaN"):
+        if not re.search(r"[(*+L]|pi", text):
             raise
     read_tree(text, {"L": NameKind.VALUE}, what=what)
     from symslr.model.symbols import L

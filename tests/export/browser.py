@@ -67,6 +67,11 @@ class Browser:
             if time.monotonic() > end:
                 raise TimeoutError(f"{page} did not load in {PATIENCE:g} s")
             time.sleep(0.05)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until what was near the screen, or was opened, is unpacked."""
+        self.value("new Promise(done => requestAnimationFrame(() => setTimeout(done, 200)))", wait=True)
 
     def value(self, script: str, *, wait: bool = False) -> Any:
         """What a JavaScript expression is, as JSON; with ``wait`` what it promises."""

@@ -64,7 +64,7 @@ def test_formulas_that_are_kept_are_printed_once(toy: Derivation, monkeypatch: p
     kept = Cache()
     first = content([toy], kept=kept)
     assert first == content([toy])
-    monkeypatch.setattr(lines, "_printed", lambda item: pytest.fail(f"prints {item.name} again"))
+    monkeypatch.setattr(lines, "_printed", lambda item, room: pytest.fail(f"prints {item.name} again"))
     assert content([toy], kept=kept) == first
     with pytest.raises(pytest.fail.Exception, match="again"):
         content([toy.named(symbol="q")], kept=kept)

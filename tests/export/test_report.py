@@ -23,6 +23,7 @@ from symslr.export.mathml import mathml
 from symslr.export.pdf import compile_pdf
 from symslr.export.printing import house_latex
 from symslr.export.report import ReportFiles, write_latex, write_report
+from tests.export.unpacked import unpacked
 
 
 def _draw(table: Table) -> object:
@@ -51,11 +52,12 @@ def test_tex_runs_again_only_where_what_it_reads_has_changed(tmp_path: Path, mon
     compiled = pdf.compile_pdf
     monkeypatch.setattr(pdf, "compile_pdf", lambda tex: runs.append(tex) or compiled(tex))
     tex = tmp_path / "paper.tex"
-    body = r"\documentclass{article}\begin{document}\input{macros}%s\end{document}"
+    (tmp_path / "figures").mkdir()
+    body = r"\documentclass{article}\begin{document}\input{figures/drawing.pdf}%s\end{document} \drawing{drawing}"
     made = []
     with Cache(tmp_path / "kept") as kept:
-        for macros, text in (("a", "one"), ("a", "one"), ("b", "one"), ("b", "two")):
-            (tmp_path / "macros.tex").write_text(macros)
+        for drawing, text in (("a", "one"), ("a", "one"), ("b", "one"), ("b", "two")):
+            (tmp_path / "figures" / "drawing.pdf").write_text(drawing)
             tex.write_text(body % text)
             outcome = pdf.kept_pdf(tex, kept)
             assert outcome.path is not None
@@ -88,7 +90,7 @@ def test_files_and_progress(toy: Derivation, toy_checks: CheckReport, tmp_path: 
 def test_page_needs_nothing_else_and_says_the_verdicts(
     toy: Derivation, toy_checks: CheckReport, tmp_path: Path
 ) -> None:
-    markup = write_report([toy], tmp_path, checks=toy_checks, figures=[FIGURE]).html.read_text()
+    markup = unpacked(write_report([toy], tmp_path, checks=toy_checks, figures=[FIGURE]).html)
     assert not re.search(r"<link|<script[^>]+src|@import|url\(\s*['\"]?https?:|<img", markup)
     for verdict in ("✓ checked", "? not decided", "✓ equal", "≠ differs"):
         assert verdict in markup
@@ -102,7 +104,7 @@ def test_page_needs_nothing_else_and_says_the_verdicts(
 
 @pytest.mark.usefixtures("without_tex")
 def test_the_page_names_authors_and_never_a_key(toy: Derivation, toy_checks: CheckReport, tmp_path: Path) -> None:
-    markup = write_report([toy], tmp_path, checks=toy_checks).html.read_text()
+    markup = unpacked(write_report([toy], tmp_path, checks=toy_checks).html)
     shown = re.sub(r"<style>.*?</style>|<script>.*?</script>|<[^>]*>", "", markup, flags=re.DOTALL)
     assert "Stein 1981, Lemma 1" in shown
     assert not re.search(r"stein1981|duranthon2025|cameron1944", shown)
@@ -116,7 +118,7 @@ def test_the_page_names_authors_and_never_a_key(toy: Derivation, toy_checks: Che
 @pytest.mark.usefixtures("without_tex")
 def test_a_heading_may_hold_mathematics(toy: Derivation, tmp_path: Path) -> None:
     files = write_report([replace(toy, chapter=r"At $\nu=2_1$ & more")], tmp_path)
-    markup = files.html.read_text()
+    markup = unpacked(files.html)
     (heading,) = re.findall(r'<h2 id="chapter-[^"]*">(.*?)</h2>', markup)
     assert heading.startswith("At <math")
     assert heading in re.search(r'<ol id="contents">.*?</ol>', markup, re.DOTALL)[0]
@@ -128,7 +130,7 @@ def test_a_heading_may_hold_mathematics(toy: Derivation, tmp_path: Path) -> None
 def test_without_checks_nothing_is_called_checked(toy: Derivation, tmp_path: Path) -> None:
     files = write_report([toy], tmp_path)
     assert json.loads(files.checks.read_text()) == {"checked": False, "validations": []}
-    assert "✓" not in files.html.read_text()
+    assert "✓" not in unpacked(files.html)
     assert r"\symslrtrue{" not in (tmp_path / "fragments" / "toy.tex").read_text()
 
 
@@ -166,7 +168,7 @@ def test_figure_without_numbers_is_said_in_its_place(toy: Derivation, tmp_path: 
     files = write_report([toy], tmp_path, figures=[replace(FIGURE, data=refuse), replace(FIGURE, name="second")])
     assert "figure parabola: not drawn: no 5 % of digits" in files.notes
     assert all(path.is_file() for path in files.paths)
-    assert "could not be drawn: no 5 % of digits" in files.html.read_text()
+    assert "could not be drawn: no 5 % of digits" in unpacked(files.html)
 
 
 @pytest.mark.needs("pdflatex")
@@ -186,7 +188,7 @@ def test_the_abstract_takes_its_formulas_from_the_derivations(toy: Derivation, t
     files = write_report(
         [toy], tmp_path, figures=[replace(FIGURE, name="first"), FIGURE], abstract=abstract, command="do {}"
     )
-    markup, source = files.html.read_text(), files.tex[0].read_text()
+    markup, source = unpacked(files.html), files.tex[0].read_text()
     opening = markup[markup.index('<section class="abstract"') : markup.index('id="model"')]
     assert "<strong>Figure 1.</strong>" in opening
     assert opening.count("<figure") == 1
@@ -222,7 +224,7 @@ def test_a_result_without_a_symbol_is_printed_with_its_left_side(toy: Derivation
     left, right = house_latex(bare.start), house_latex(bare.result)
     (section,) = content([bare]).sections
     assert [line.tex for line in section.equation] == [f"{left} = {right}"]
-    theorem = files.html.read_text().partition('class="theorem"')[2].partition('class="chain"')[0]
+    theorem = unpacked(files.html).partition('class="theorem"')[2].partition('class="chain"')[0]
     assert mathml(f"{left} = {right}", block=True) in theorem
     (whole,) = content([toy]).sections
     assert [line.tex for line in whole.equation] == [rf"\mathcal{{T}} = {right}"]
@@ -239,7 +241,7 @@ def test_one_file_document_compiles_alone(toy: Derivation, tmp_path: Path) -> No
 @pytest.mark.needs("pdflatex")
 def test_fragment_goes_into_a_paper(compiled: ReportFiles) -> None:
     paper = r"""\documentclass{article}
-\usepackage{amsmath,amssymb,xcolor}
+\usepackage{amsmath,amssymb,amsthm}\newtheorem{theorem}{Theorem}
 \input{macros}
 \begin{document}
 \input{fragments/toy}

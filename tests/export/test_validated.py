@@ -18,6 +18,7 @@ from symslr.export.report import ReportFiles, write_report
 from symslr.export.validated import validations_to_html, validations_to_tex
 from symslr.validation.validate import Validation
 from symslr.validation.validation import NamedComparison
+from tests.export.unpacked import unpacked
 
 LONG = "200000 samples of a_1 & 5 % of x^2 {by} simulation, seed 250921936; " * 3
 VALIDATIONS = (
@@ -39,7 +40,7 @@ def test_page_and_table_of_checks_say_the_verdicts(
 ) -> None:
     monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
     files = write_report([toy], tmp_path, validations=VALIDATIONS)
-    markup = files.html.read_text()
+    markup = unpacked(files.html)
     assert markup.count("✓ within") == 2
     assert markup.count("✗ not within") == 1
     assert "Toy risks &amp; 5 % more: x_1 &gt;= 0.7</h3>" in markup
@@ -79,7 +80,7 @@ def test_without_validations_there_is_no_section(
 ) -> None:
     monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
     files = write_report([toy], tmp_path)
-    assert 'id="validation"' not in files.html.read_text()
+    assert 'id="validation"' not in unpacked(files.html)
     assert r"\section{Validation}" not in files.tex[1].read_text()
 
 
@@ -102,7 +103,7 @@ def test_table_scrolls_by_itself_on_a_phone(files: ReportFiles, tool: Callable[[
         "document.title=[document.documentElement.scrollWidth,innerWidth,t.scrollWidth,t.clientWidth].join(' ')"
         "</script></body>"
     )
-    (tmp_path / "probe.html").write_text(files.html.read_text().replace("</body>", probe))
+    (tmp_path / "probe.html").write_text(unpacked(files.html).replace("</body>", probe))
     command = [tool("chromium"), "--headless", "--no-sandbox", "--disable-gpu"]
     command += [f"--user-data-dir={tmp_path / 'profile'}", "--window-size=500,900", "--dump-dom"]
     done = subprocess.run(
