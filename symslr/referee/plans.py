@@ -134,7 +134,7 @@ class Quadrature:
         began: the count of work at the start of this pass.
         stepped: whether a value was read whose error another pass shows; formulas have none but their rounding.
         sampler: what stands in for a grid over many tokens; None where grids alone are asked for.
-        blind: whether an integral that stands in no other was 0 in floats wherever it was looked at.
+        blind: whether an integral that depends on no other was 0 in floats wherever it was looked at.
     """
 
     arithmetic: Arithmetic
@@ -175,7 +175,7 @@ class Quadrature:
         try:
             return self._planned(key, problem, known)
         except CannotReferee:
-            tail = self._tail(problem)
+            tail = None if self.blind else self._tail(problem)
             if tail is not None:
                 raise Diverges(tail) from None
             raise
@@ -322,7 +322,7 @@ class Quadrature:
         # the integral around may not care: it looks where its density leaves nothing
         if not self.inside and self.arithmetic.dtype is not object and not np.all(np.isfinite(total)):
             raise NotFinite("an integrand overflows")
-        if not self.inside and any(all(s.blind for s in axis) for axis in plan):
+        if not depth and any(all(s.blind for s in axis) for axis in plan):
             self.blind = True
             if self.arithmetic.dtype is object and not np.all(total == 0):
                 raise NotFinite("an integrand is so small that floats do not find its mass")
