@@ -29,7 +29,7 @@ from sympy import (
 from sympy.core.relational import Relational
 
 from symslr.algebra.derivation import Derivation
-from symslr.check.points import FLOAT_DIGITS, Point, admits, points, symbols_of
+from symslr.check.points import FLOAT_DIGITS, Point, admits, fits, points, symbols_of
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 
@@ -168,7 +168,7 @@ def _change(body: Expr, symbol: Basic, left: float, right: float) -> Iterator[Fr
 
 
 def _admitted(item: Derivation, symbol: Basic, value: Fraction | int) -> bool:
-    if isinstance(symbol, Symbol) and ((symbol.is_positive and value <= 0) or (symbol.is_nonnegative and value < 0)):
+    if isinstance(symbol, Symbol) and not fits(symbol, value):
         return False
     allowed = next((v for s, v in item.ranges.items() if exact(s) == symbol), None)
     if allowed is None:

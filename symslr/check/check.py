@@ -16,6 +16,7 @@ from symslr.cache.results import Cache, key_of
 from symslr.check.branches import branch_points
 from symslr.check.compare import compare
 from symslr.check.conclude import concluded
+from symslr.check.instances import formulas, tried
 from symslr.check.known import statement
 from symslr.check.numbers import Numbers, is_closed, is_elementary
 from symslr.check.points import FLOAT_DIGITS, LONG, Point, cheap_points, far_points, long_points, points, restrictions
@@ -257,7 +258,7 @@ def _checked(item: Derivation) -> DerivationCheck:
             tested, equation.missing = remainder_tested(step, item, map(sharp, where), numbers)
             equation.made += tested
     rest = _turned(where[MOST_TELLING + 1 :], item)
-    enough = len(rest) if own_rules(item) else MORE
+    enough = len(rest) if own_rules(item) or formulas(item) else MORE
     for point in rest:
         for equation in equations:
             if equation.beyond < enough and not equation.is_false:
@@ -276,6 +277,7 @@ def _checked(item: Derivation) -> DerivationCheck:
         tuple(_claim(claim, equation) for claim, equation in zip(item.claims, claims)),
         restrictions=restrictions(item),
         own_rules=own_rules(item),
+        tried=tried(item),
     )
 
 

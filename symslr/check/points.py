@@ -156,6 +156,9 @@ KINDS = (
 LONG = _Kind("long sequence", tuple(range(11, 41)), MODERATE, patience=0.5)
 """Of these lengths one is taken by the content of a chain: no factor that is right at a few lengths is right there too."""
 
+OPEN = _Kind("open functions", (2,), MODERATE, patience=0.25)
+"""One for each formula of an open function, so that every one is met."""
+
 CHEAP_KINDS = (
     _Kind("four tokens", (4,), digits=FULL_DIGITS),
     _Kind("very many tokens", tuple(range(40, 400)), digits=FULL_DIGITS),
@@ -220,7 +223,9 @@ def points(derivation: Derivation) -> list[Point]:
         ValueError: for a range that is neither of these, or that the symbol's assumptions exclude; and where no point is found
             that the hypotheses admit.
     """
-    return _drawn(derivation, _kinds(derivation, symbols_of(derivation)), 0)
+    kinds = _kinds(derivation, symbols_of(derivation))
+    every = max(map(len, formulas(derivation).values()), default=0)
+    return _drawn(derivation, kinds, 0) + _drawn(derivation, (OPEN,) * every, len(KINDS))
 
 
 def long_points(derivation: Derivation) -> list[Point]:
@@ -276,19 +281,21 @@ def far_points(derivation: Derivation) -> Iterator[Point]:
 def _drawn(derivation: Derivation, kinds: tuple[_Kind, ...], first: int) -> list[Point]:
     result = list(_draws(derivation, kinds, first))
     if not result and first == 0:
-        told = "; ".join(hypothesis.text for hypothesis in derivation.hypotheses)
-        raise ValueError(f"found no point that the hypotheses admit ({told}); expected some")
+        told = [hypothesis.text for hypothesis in derivation.hypotheses]
+        told += [f"{s}: {', '.join(s._assumptions_orig)}" for s in symbols_of(derivation)]
+        raise ValueError(f"found no point that the hypotheses and assumptions admit ({'; '.join(told)}); expected some")
     return result
 
 
 def _draws(derivation: Derivation, kinds: Iterable[_Kind], first: int) -> Iterator[Point]:
     symbols = symbols_of(derivation)
+    names = [symbol.name for symbol in symbols]
     ranges = {exact(symbol): value for symbol, value in derivation.ranges.items()}
     conditions = [hypothesis.condition for hypothesis in derivation.hypotheses if hypothesis.condition != S.true]
-    seen: list[Mapping[str, Any]] = []
+    seen: list[tuple[Mapping[str, Any], Mapping[str, Expr]]] = []
     open_choices = formulas(derivation)
     for number, kind in enumerate(kinds, first):
-        for attempt in range((FAR_TRIES if kind.moves else TRIES) if conditions else 1):
+        for attempt in range(FAR_TRIES if kind.moves else TRIES):
             values: dict[str, Any] = {}
             for symbol in symbols:
                 rng = _generator(symbol, number, attempt)
@@ -307,13 +314,26 @@ def _draws(derivation: Derivation, kinds: Iterable[_Kind], first: int) -> Iterat
                     values[symbol.name] = _default(symbol, kind, rng, sign, stretch)
             functions = {name: choices[number % len(choices)] for name, choices in open_choices.items()}
             point = Point(kind.name, values, _digits(kind, values), kind.patience, functions)
-            if all(admits(condition, symbols, point) for condition in conditions):
-                if point.values not in seen:
-                    seen.append(point.values)
+            if all(map(fits, symbols, map(values.get, names))) and all(admits(c, symbols, point) for c in conditions):
+                if (point.values, point.functions) not in seen:
+                    seen.append((point.values, point.functions))
                     yield point
                 break
-        if not symbols:
+        if not symbols and not open_choices:
             break
+
+
+def fits(symbol: Symbol, value: Any) -> bool:
+    """Whether a value has all that is assumed of a symbol, such as that it is even."""
+    if isinstance(value, LengthLaw):
+        return True
+    number = Rational(value)
+    return all(getattr(number, f"is_{name}") in (truth, None) for name, truth in symbol.assumptions0.items())
+
+
+def _mirrored(symbol: Symbol) -> Symbol:
+    """A symbol that is positive where this one is negative."""
+    return Symbol(symbol.name, integer=symbol.is_integer, positive=symbol.is_negative, nonnegative=True)
 
 
 def _generator(symbol: Symbol, number: int, attempt: int) -> random.Random:
@@ -352,6 +372,7 @@ def restrictions(derivation: Derivation) -> tuple[str, ...]:
             words.append(f"{exact(allowed[0])} < {symbol} < {exact(allowed[1])}")
         elif isinstance(allowed, (list, tuple)):
             words.append(f"{symbol} in {{{', '.join(str(exact(choice)) for choice in allowed)}}}")
+    words += [f"real {symbol}" for symbol in sorted(symbols, key=str) if symbol.is_complex and symbol.is_real is None]
     return tuple(words)
 
 
@@ -386,10 +407,8 @@ def _within(symbol: Symbol, allowed: object, rng: random.Random, number: int) ->
 
 def _checked(symbol: Symbol, value: Fraction) -> Any:
     """The value, as an int where the symbol is an integer."""
-    number = Rational(value.numerator, value.denominator)
-    excluded = (symbol.is_positive and not number > 0) or (symbol.is_nonnegative and number < 0)
-    if excluded or (symbol.is_integer and value.denominator != 1):
-        raise ValueError(f"range of {symbol}: found {number}, which the assumptions of {symbol} exclude")
+    if not fits(symbol, value):
+        raise ValueError(f"range of {symbol}: found {Rational(value)}, which the assumptions of {symbol} exclude")
     return int(value) if symbol.is_integer else value
 
 
@@ -402,6 +421,8 @@ def _fraction(number: Basic) -> Fraction:
 def _default(symbol: Symbol, kind: _Kind, rng: random.Random, sign: int, stretch: Fraction) -> Any:
     if symbol == L:
         return rng.choice(kind.length) * max(1, int(stretch))
+    if symbol.is_nonpositive:
+        return -_default(_mirrored(symbol), kind, rng, sign, stretch)
     if symbol.is_integer:
         return rng.randint(1 if symbol.is_positive else 0, 5 + int(stretch))
     if symbol == nu:
@@ -417,6 +438,8 @@ def _default(symbol: Symbol, kind: _Kind, rng: random.Random, sign: int, stretch
 
 def _far(symbol: Symbol, allowed: object, rng: random.Random, decades: int, side: int, sign: int) -> Any:
     """A value so many decades above or below 1, or that share of a range away from its upper or lower end."""
+    if symbol.is_nonpositive and allowed is None:
+        return -_far(_mirrored(symbol), allowed, rng, decades, side, sign)
     size = _between(rng, 1, 10) * Fraction(10) ** (decades if side > 0 and allowed is None else -decades - 1)
     if isinstance(allowed, tuple) and len(allowed) == 2:
         low, high = (_fraction(exact(end)) for end in allowed)

@@ -58,9 +58,8 @@ def _along_alone(node: Expr, variable: Basic) -> tuple[Expr, ...]:
 def token_breaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> tuple[Fraction, ...]:
     """The same for one token of a sequence; deciders that compare two tokens have no place on one axis."""
     token = Dummy(real=True)
-    body = _opened(node)
     found: set[Fraction] = set()
-    for decider in _deciders(body):
+    for decider in _opened(node):
         tokens = decider.atoms(Indexed)
         if len(tokens) == 1 and next(iter(tokens)).base == chi:
             found |= _zeros(self, decider.xreplace({next(iter(tokens)): token}), token, scope)
@@ -79,8 +78,9 @@ def token_peaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> t
 
 
 @lru_cache(maxsize=256)
-def _opened(node: SequenceExpectation) -> Expr:
-    return _unfolded(node.law.weight * node.body)
+def _opened(node: SequenceExpectation) -> tuple[Expr, ...]:
+    """The deciders of the weight and of the body; in their product a factor may cancel."""
+    return tuple(decider for part in (node.law.weight, node.body) for decider in _deciders(_unfolded(part)))
 
 
 def _unfolded(expr: Expr) -> Expr:

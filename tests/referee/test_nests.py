@@ -18,7 +18,7 @@ w = Symbol("w", real=True)
 
 
 def test_a_mean_is_read_as_finely_inside_of_an_integral_as_outside() -> None:
-    """Regression: the draft of the mean, read while the grid of the integral was laid, stood for the mean: 1.23933e-5 +- 1.3e-11."""
+    """Regression: the draft of the mean, read while the grid of the integral was laid, stood for it: 1.23933e-5 +- 1.3e-11."""
     double = Integral(Integral(u * exp(-u * square), (u, 0, 1)), (t, 0, 1))
     found = referee(double, {"L": 2, "nu": 283})
     m = mpf(284)
