@@ -39,7 +39,7 @@ def concluded(
         made: the comparisons.
         sides: both expressions.
         item: the derivation, for its ranges.
-        missing: why a remainder is not known to be one, or nothing.
+        missing: why it is not true, whatever was compared, or nothing.
     """
     false = [c for c in made if c.verdict is Verdict.FALSE]
     if false:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import isqrt
 from typing import Any
 
-from sympy import Basic, Expr, Float, Integer, Integral, Rational, S, Symbol, srepr
+from sympy import Basic, Eq, Expr, Float, Integer, Integral, Rational, S, Symbol, srepr
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.hypothesis import holds
@@ -283,7 +283,9 @@ def _drawn(derivation: Derivation, kinds: tuple[_Kind, ...], first: int) -> list
     if not result and first == 0:
         told = [hypothesis.text for hypothesis in derivation.hypotheses]
         told += [f"{s}: {', '.join(s._assumptions_orig)}" for s in symbols_of(derivation)]
-        raise ValueError(f"found no point that the hypotheses and assumptions admit ({'; '.join(told)}); expected some")
+        raise ValueError(
+            f"found no point that the hypotheses admit, and what is assumed of symbols ({'; '.join(told)})"
+        )
     return result
 
 
@@ -292,6 +294,8 @@ def _draws(derivation: Derivation, kinds: Iterable[_Kind], first: int) -> Iterat
     names = [symbol.name for symbol in symbols]
     ranges = {exact(symbol): value for symbol, value in derivation.ranges.items()}
     conditions = [hypothesis.condition for hypothesis in derivation.hypotheses if hypothesis.condition != S.true]
+    solved = _equalities(derivation, symbols)
+    conditions = [condition for condition in conditions if condition not in solved]
     seen: list[tuple[Mapping[str, Any], Mapping[str, Expr]]] = []
     open_choices = formulas(derivation)
     for number, kind in enumerate(kinds, first):
@@ -312,6 +316,9 @@ def _draws(derivation: Derivation, kinds: Iterable[_Kind], first: int) -> Iterat
                     stretch = Fraction(2) ** (attempt // 20 if rng.random() < 0.5 else -(attempt // 40))
                     sign = _generator(symbol, -1, 0).choice((-1, 1)) * (-1) ** number
                     values[symbol.name] = _default(symbol, kind, rng, sign, stretch)
+            for symbol, formula in solved.values():
+                here = {s: exact(values[s.name]) for s in formula.free_symbols}
+                values[symbol.name] = _fraction(formula.subs(here))
             functions = {name: choices[number % len(choices)] for name, choices in open_choices.items()}
             point = Point(kind.name, values, _digits(kind, values), kind.patience, functions)
             if all(map(fits, symbols, map(values.get, names))) and all(admits(c, symbols, point) for c in conditions):
@@ -321,6 +328,34 @@ def _draws(derivation: Derivation, kinds: Iterable[_Kind], first: int) -> Iterat
                 break
         if not symbols and not open_choices:
             break
+
+
+def _equalities(derivation: Derivation, symbols: list[Symbol]) -> dict[Basic, tuple[Symbol, Expr]]:
+    """For each equality among the hypotheses a symbol and what it has to be; drawn numbers alone would never satisfy one.
+
+    Raises:
+        ValueError: for one that is linear, with rational coefficients, in no real parameter.
+    """
+    found: dict[Basic, tuple[Symbol, Expr]] = {}
+    ranges = set(map(exact, derivation.ranges))
+    for hypothesis in derivation.hypotheses:
+        condition = hypothesis.condition
+        if not isinstance(condition, Eq) or condition in found:
+            continue
+        body = condition.lhs - condition.rhs
+        taken = {symbol for symbol, _ in found.values()} | {s for _, f in found.values() for s in f.free_symbols}
+        for symbol in symbols:
+            slope = body.diff(symbol)
+            free = symbol in body.free_symbols and not symbol.is_integer and symbol not in {*ranges, *taken}
+            if free and symbol not in slope.free_symbols and body.is_rational_function():
+                found[condition] = symbol, symbol - body / slope
+                break
+        else:
+            raise ValueError(
+                f"hypothesis {hypothesis.text}: found an equality that no drawn numbers satisfy; expected one that is "
+                "linear in a real parameter without a range, or the parameter written by the other ones in the first line"
+            )
+    return found
 
 
 def fits(symbol: Symbol, value: Any) -> bool:
