@@ -16,6 +16,7 @@ from sympy import Basic, Eq, Expr, Float, Integer, Integral, Rational, S, Symbol
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.hypothesis import holds
 from symslr.check.instances import formulas
+from symslr.check.replay import own_rules
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
 from symslr.expression.instance import open_functions
@@ -23,6 +24,7 @@ from symslr.expression.quantity import Quantity
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE, L, nu
+from symslr.referee.extrema import PLACES_OF_MINIMA
 
 DENOMINATORS = (10**8, 10**9)
 """Denominators of parameters are drawn from here: nothing that vanishes at short fractions hides there."""
@@ -408,6 +410,9 @@ def restrictions(derivation: Derivation) -> tuple[str, ...]:
         elif isinstance(allowed, (list, tuple)):
             words.append(f"{symbol} in {{{', '.join(str(exact(choice)) for choice in allowed)}}}")
     words += [f"real {symbol}" for symbol in sorted(symbols, key=str) if symbol.is_complex and symbol.is_real is None]
+    lines = (derivation.start, *(step.after for step in derivation.steps))
+    if own_rules(derivation) and any(written_out(line).has(Minimum) for line in lines):
+        words.append(f"minima whose wells are no narrower than the steps of the search, {PLACES_OF_MINIMA}")
     return tuple(words)
 
 

@@ -25,6 +25,9 @@ SCAN_STEP = 0.3
 SCAN_REACH = (12, 24)
 """Places of a scan on either side of 0, sinh(0.3 n): up to 18; where the lowest is the last of them, up to 670."""
 
+PLACES_OF_MINIMA = "sinh(3 n/10) for whole n, up to 18 and then to 670"
+"""The same in words: a well between two of these places is not found, which is not mended by another detector."""
+
 ZOOM = 9
 """Points by which a bracket is looked at again; it shrinks by 4 each time."""
 
