@@ -16,7 +16,7 @@ from symslr.cache.results import Cache, key_of
 from symslr.check.branches import branch_points
 from symslr.check.compare import compare
 from symslr.check.conclude import concluded
-from symslr.check.instances import formulas, tried
+from symslr.check.instances import tried
 from symslr.check.known import statement
 from symslr.check.nodes import unjudged
 from symslr.check.numbers import Numbers, is_closed, is_elementary
@@ -265,7 +265,7 @@ def _checked(item: Derivation) -> DerivationCheck:
             equation.missing = equation.missing or missing
             equation.made += tested
     rest = _turned(where[MOST_TELLING + 1 :], item)
-    enough = len(rest) if own_rules(item) or formulas(item) else MORE
+    enough = len(rest) if own_rules(item) else MORE
     for point in rest:
         for equation in equations:
             if equation.beyond < enough and not equation.is_false:
@@ -284,7 +284,7 @@ def _checked(item: Derivation) -> DerivationCheck:
         tuple(_claim(claim, equation) for claim, equation in zip(item.claims, claims)),
         restrictions=restrictions(item),
         own_rules=own_rules(item),
-        tried=tried(item),
+        tried=tried(comparison for equation in equations for comparison in equation.made),
     )
 
 

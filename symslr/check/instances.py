@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from sympy import Abs, Expr, Heaviside, KroneckerDelta, Product, Rational, Sum, cos, erf, exp, sign, sin
 from sympy.core.function import AppliedUndef
 
 from symslr.algebra.derivation import Derivation
+from symslr.check.report import Comparison
 from symslr.expression.configuration import ShiftedDensity, exactly
 from symslr.expression.instance import open_functions
 from symslr.model.configuration import ONE, ConfigurationLaw, Signal, r, theta
@@ -175,6 +176,10 @@ def _usual(node: Expr, as_weight: bool) -> Sequence[Expr]:
     return SYMMETRIC if node.index is None else functions(rng)
 
 
-def tried(item: Derivation) -> tuple[str, ...]:
-    """What each open function was replaced by, in words."""
-    return tuple(f"{name} as {'; '.join(map(str, choices))}" for name, choices in formulas(item).items())
+def tried(made: Iterable[Comparison]) -> tuple[str, ...]:
+    """What each open function was replaced by where a comparison could have failed, in words."""
+    found: dict[str, dict[str, None]] = {}
+    for comparison in made:
+        for name, formula in comparison.functions if comparison.effective else ():
+            found.setdefault(name, {})[formula] = None
+    return tuple(f"{name} as {'; '.join(formulas)}" for name, formulas in found.items())

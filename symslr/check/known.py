@@ -80,8 +80,8 @@ def _read(found: Mapping[str, Any], version: str) -> DerivationCheck:
     start = None if found["start"] is None else _part_of(found["start"])
     steps, claims = (tuple(map(_part_of, found[name])) for name in ("steps", "claims"))
     made = DerivationCheck(found["name"], start, steps, claims, found["seconds"], version=version)
-    limits = {name: tuple(found.get(name, ())) for name in ("restrictions", "own_rules", "tried")}
-    return replace(made, **limits)
+    limits, rules, tried = (tuple(found.get(name, ())) for name in ("restrictions", "own_rules", "tried"))
+    return replace(made, restrictions=limits, own_rules=rules, tried=tried)
 
 
 def _part_of(found: dict[str, Any]) -> StepCheck:
