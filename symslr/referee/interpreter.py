@@ -166,7 +166,7 @@ def _symbol(self: Interpreter, node: Symbol, scope: Scope) -> Array:
         return self.number(scope.integers[node])
     found = scope.lookup(node)
     if found is None:
-        raise CannotReferee(f"no value for {node}")
+        raise CannotReferee(f"no value for {node}: expected a parameter, or what an integral or a mean around it binds")
     return self.number(found) if isinstance(found, (int, Fraction)) else found
 
 

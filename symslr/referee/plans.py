@@ -242,7 +242,9 @@ class Quadrature:
             if np.all((np.abs(now - before) <= self.tolerance * scale) | (scale <= floor) | ~finite):
                 return now, plan
             if max(s.count for axis in plan for s in axis) > MOST_NODES:
-                raise CannotReferee(f"a grid of {MOST_NODES} nodes does not resolve an integrand")
+                raise CannotReferee(
+                    f"a grid of {MOST_NODES} nodes does not resolve an integrand; milder parameters, by a range, may mend it"
+                )
             before = now
 
     def _stretches(self, problem: Problem) -> Plan:
