@@ -353,7 +353,8 @@ def _equalities(derivation: Derivation, symbols: list[Symbol]) -> dict[Basic, tu
             if free and symbol not in slope.free_symbols and body.is_rational_function():
                 found[condition] = symbol, symbol - body / slope
                 break
-        else:
+        # integers, and choices of a range, may meet it
+        if condition not in found and any(not s.is_integer and s not in ranges for s in body.free_symbols):
             raise ValueError(
                 f"hypothesis {hypothesis.text}: found an equality that no drawn numbers satisfy; expected one that is "
                 "linear in a real parameter without a range, or the parameter written by the other ones in the first line"
