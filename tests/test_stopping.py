@@ -95,7 +95,10 @@ made = []
 class Endless(CameronMartin):
     def rewrite(self, expr):
         made.append(expr)
-        while parent_process() is not None or (processors() == 1 and len(made) > 2):
+        tried_apart = parent_process() is not None and not (HERE / "made").exists()
+        if parent_process() is None:
+            (HERE / "made").touch()
+        while not tried_apart and (parent_process() is not None or (processors() == 1 and len(made) > 2)):
             (HERE / f"begun.{os.getpid()}").touch()
             time.sleep(0.01)
         return super().rewrite(expr)
@@ -112,7 +115,8 @@ def derive_one() -> Derivation:
 def derive_two() -> Derivation:
     return chain("two")
 """
-"""A file of two chains that are made at once; a worker that checks one says so and never comes to its end."""
+"""A file of two chains that are made at once; a worker that checks one says so and never comes to its end. A check runs the file
+once in a process of its own before."""
 
 COMMANDS = {
     "risk": ["bayes", "--length", "3", "--nu", "2", "--certified", "--digits", "7000", "--seconds", "600"],

@@ -7,29 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from sympy import (
-    Abs,
-    Basic,
-    Expr,
-    Heaviside,
-    KroneckerDelta,
-    Max,
-    Min,
-    Mod,
-    Piecewise,
-    Poly,
-    Pow,
-    Symbol,
-    ceiling,
-    exp,
-    floor,
-    frac,
-    sign,
-)
+from sympy import Abs, Basic, Expr, Heaviside, KroneckerDelta, Max, Min, Piecewise, Symbol, sign
 from sympy.core.relational import Relational
 
 from symslr.algebra.derivation import Derivation
-from symslr.check.points import FLOAT_DIGITS, Point, admits, points, symbols_of
+from symslr.check.points import FLOAT_DIGITS, Point, admits, fits, points, symbols_of
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 
@@ -39,25 +21,16 @@ LOOK = [float(v) for v in np.geomspace(1e-9, 1e9, 721)]
 BEYOND = Fraction(13718281, 10**7)
 """A point lies this factor away from the place of a change."""
 
-STEPS = (floor, ceiling, frac, Mod)
-"""Functions that jump, or whose values tell where."""
-
 MOST_BRANCHES = 9
 """Points that are made at most."""
 
-MOST_PEAKS = 3
-
-NARROW = 50.0
-"""A peak at p is narrow where its curvature times p^2 is more: it is within a seventh of p, and points drawn at random miss it."""
-
 
 def branch_points(item: Derivation) -> list[Point]:
-    """Points at, below and above each change of branch in a parameter and at narrow peaks, as ranges and hypotheses admit them."""
+    """Points at, below and above each change of branch in a parameter, as ranges and hypotheses admit them."""
     lines = [item.start, *(step.after for step in item.steps), *(claim.formula for claim in item.claims)]
     symbols = symbols_of(item)
     deciders = sorted({d for line in lines for d in _deciders(line) if d.free_symbols <= set(symbols)}, key=str)
-    narrow = sorted({peak for line in lines for peak in _peaks(line) if peak[0] in symbols}, key=str)
-    if not narrow and not any(d.free_symbols for d in deciders):
+    if not any(d.free_symbols for d in deciders):
         return []
     first = points(item)[0]
 
@@ -73,16 +46,11 @@ def branch_points(item: Derivation) -> list[Point]:
     for decider in deciders:
         for symbol in sorted(decider.free_symbols, key=str):
             found += admitted("at or beside a change of branch", symbol, _around(decider, symbol, first))
-    peaks: list[Point] = []
-    for symbol, place in narrow:
-        if not isinstance(first.values.get(symbol.name), LengthLaw):
-            peaks += admitted("at a narrow peak", symbol, [place])
-    return [*found[:MOST_BRANCHES], *peaks[:MOST_PEAKS]]
+    return found[:MOST_BRANCHES]
 
 
 def _deciders(line: Expr) -> Iterator[Expr]:
-    """What decides between the branches of a formula: by its sign, or by its value where that moves in steps."""
-    yield from line.atoms(*STEPS)
+    """What decides between the branches of a formula, by its sign."""
     for kinked in line.atoms(Abs, Heaviside, KroneckerDelta, Max, Min, Piecewise, sign):
         if isinstance(kinked, Piecewise):
             yield from (relation.lhs - relation.rhs for relation in kinked.atoms(Relational))
@@ -92,25 +60,6 @@ def _deciders(line: Expr) -> Iterator[Expr]:
             yield from (kinked.args[0] - other for other in kinked.args[1:])
         else:
             yield kinked.args[0]
-
-
-def _peaks(line: Expr) -> Iterator[tuple[Symbol, Fraction | int]]:
-    """Where the exponential of a parabola in one parameter, or a negative power of one, has a narrow peak."""
-    steep = [(node.args[0], False) for node in line.atoms(exp)]
-    steep += [(node.base, True) for node in line.atoms(Pow) if node.exp.is_negative]
-    for body, is_base in steep:
-        if len(body.free_symbols) != 1 or not all(isinstance(atom, Symbol) for atom in body.free_symbols):
-            continue
-        (symbol,) = body.free_symbols
-        if not body.is_polynomial(symbol) or (parabola := Poly(body, symbol)).degree() != 2:
-            continue
-        second, first, _ = parabola.all_coeffs()
-        centre = -first / (2 * second)
-        curvature = 2 * second / body.subs(symbol, centre) if is_base else -2 * second
-        size = curvature * centre**2
-        if size.is_extended_real and size.is_finite and size > NARROW:
-            near = float(centre)
-            yield symbol, round(near) if symbol.is_integer else Fraction(near).limit_denominator(10**6)
 
 
 def _around(decider: Expr, symbol: Basic, first: Point) -> Iterator[Fraction | int]:
@@ -142,15 +91,13 @@ def _turns(body: Expr, symbol: Basic) -> Iterator[tuple[float, float]]:
             yield left, right
 
 
-def _branch(body: Expr, symbol: Basic, place: float) -> Expr | bool | None:
-    """The sign of a decider, or the value of one that moves in steps; None where it has none."""
+def _branch(body: Expr, symbol: Basic, place: float) -> bool | None:
+    """Whether a decider is positive; None where it has no sign."""
     try:
         number = body.subs(symbol, int(place) if symbol.is_integer else place).evalf()
     except ZeroDivisionError:  # SymPy's Mod
         return None
-    if not (number.is_number and number.is_extended_real):
-        return None
-    return number if isinstance(body, STEPS) else bool(number > 0)
+    return bool(number > 0) if number.is_number and number.is_extended_real else None
 
 
 def _change(body: Expr, symbol: Basic, left: float, right: float) -> Iterator[Fraction | int]:
@@ -163,12 +110,12 @@ def _change(body: Expr, symbol: Basic, left: float, right: float) -> Iterator[Fr
         middle = (left + right) / 2
         left, right = (left, middle) if _branch(body, symbol, middle) == after else (middle, right)
     place = Fraction(right).limit_denominator(10**6)
-    if isinstance(body, STEPS) or body.subs(symbol, exact(place)) == 0:
+    if body.subs(symbol, exact(place)) == 0:
         yield place
 
 
 def _admitted(item: Derivation, symbol: Basic, value: Fraction | int) -> bool:
-    if isinstance(symbol, Symbol) and ((symbol.is_positive and value <= 0) or (symbol.is_nonnegative and value < 0)):
+    if isinstance(symbol, Symbol) and not fits(symbol, value):
         return False
     allowed = next((v for s, v in item.ranges.items() if exact(s) == symbol), None)
     if allowed is None:

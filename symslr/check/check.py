@@ -16,11 +16,13 @@ from symslr.cache.results import Cache, key_of
 from symslr.check.branches import branch_points
 from symslr.check.compare import compare
 from symslr.check.conclude import concluded
+from symslr.check.instances import tried
 from symslr.check.known import statement
+from symslr.check.nodes import unjudged
 from symslr.check.numbers import Numbers, is_closed, is_elementary
 from symslr.check.points import FLOAT_DIGITS, LONG, Point, cheap_points, far_points, long_points, points, restrictions
 from symslr.check.remainders import remainder_tested
-from symslr.check.replay import citations, own_rules, replay, unclear
+from symslr.check.replay import citations, is_house_rule, own_rules, replay, unclear
 from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
 from symslr.check.start import simulated_start
 from symslr.check.untouched import remembered, touched
@@ -62,9 +64,12 @@ def check(
 ) -> CheckReport:
     """Check derivations, one process each, ``jobs`` at a time. What is compared is a function of each chain alone.
 
+    Rules of an author's run in a process of their own always, so that one that ends it is seen.
+
     Args:
         derivations: as ``collect`` returns them.
-        jobs: processes; the number of processors by default. 1 checks in this process, where no ``seconds`` are given.
+        jobs: processes; the number of processors by default. 1 checks rules of symslr's in this process, where no ``seconds``
+            are given.
         progress: called after each derivation with the number done and its name.
         seconds: processor time after which the check of a derivation is stopped, without a verdict; None for no end.
         kept: where verdicts are found that an earlier check of the same chain by the same code reached, and where new
@@ -93,7 +98,7 @@ def check(
     forks = "fork" in multiprocessing.get_all_start_methods()
     if seconds is not None and not forks:
         raise ValueError("found a limit of processor time on a system that cannot stop a process by it; expected none")
-    if (jobs == 1 and seconds is None) or not forks:
+    if not forks or (jobs == 1 and seconds is None and not any(own_rules(derivations[i]) for i in waiting)):
         for index in waiting:
             note(index, check_derivation(derivations[index]))
     else:
@@ -185,7 +190,7 @@ class _Equation:
         what: the rule's name, or the claim's source.
         sides: both expressions; the left one is at most the right one where ``relation`` says so.
         forged: why it is no step, whatever its numbers.
-        missing: why its remainder is not known to be a bound.
+        missing: why it is not true, however well the numbers agree.
         beyond: points at which it was compared when it lacked nothing.
     """
 
@@ -245,6 +250,8 @@ def _checked(item: Derivation) -> DerivationCheck:
         for step, forged in zip(item.steps, replay(item))
     ]
     claims = [_Equation(item, claim.source, (item.result, claim.formula)) for claim in item.claims]
+    for equation in [*(e for e, step in zip(steps, item.steps) if not is_house_rule(step.rule)), *claims]:
+        equation.missing = unjudged(*equation.sides)
     equations = [*steps, *(claim for claim in claims if claim.sides[0] != claim.sides[1])]
     # point by point, not step by step: where the work is used up every step has had its most telling points
     for point in map(sharp, [*where[:MOST_TELLING], *long, *where[MOST_TELLING : MOST_TELLING + 1], *beside]):
@@ -254,7 +261,8 @@ def _checked(item: Derivation) -> DerivationCheck:
     start = simulated_start(item, numbers)
     for step, equation in zip(item.steps, steps):
         if step.remainder != S.Zero and not equation.is_false:
-            tested, equation.missing = remainder_tested(step, item, map(sharp, where), numbers)
+            tested, missing = remainder_tested(step, item, map(sharp, where), numbers)
+            equation.missing = equation.missing or missing
             equation.made += tested
     rest = _turned(where[MOST_TELLING + 1 :], item)
     enough = len(rest) if own_rules(item) else MORE
@@ -276,6 +284,7 @@ def _checked(item: Derivation) -> DerivationCheck:
         tuple(_claim(claim, equation) for claim, equation in zip(item.claims, claims)),
         restrictions=restrictions(item),
         own_rules=own_rules(item),
+        tried=tried(comparison for equation in equations for comparison in equation.made),
     )
 
 

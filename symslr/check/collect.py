@@ -218,15 +218,15 @@ def load_module(file: Path) -> ModuleType:
     """
     file = file.resolve()
     written = file.stat().st_mtime_ns if file.is_file() else 0, made_from(file)
-    known = _LOADED.get(file)
+    known = _known_files.get(file)
     if known is not None and known[0] == written:
         return known[1]
     module = _loaded(file)
-    _LOADED[file] = written, module
+    _known_files[file] = written, module
     return module
 
 
-_LOADED: dict[Path, tuple[tuple[int, tuple[str, ...] | None], ModuleType]] = {}
+_known_files: dict[Path, tuple[tuple[int, tuple[str, ...] | None], ModuleType]] = {}
 """Files that were loaded, with when each was written and what it is made from: a chain that is cited is made once."""
 
 

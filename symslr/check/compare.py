@@ -139,6 +139,7 @@ def _judge(left: Outcome, right: Outcome, case: _Case) -> Comparison:
         statistical=statistical,
         vanishing=difference <= tolerance <= NOTHING and scale <= numerical,
         one_sided=case.one_sided,
+        functions=tuple((name, str(formula)) for name, formula in point.functions.items()),
     )
 
 

@@ -47,8 +47,9 @@ def simulate_configurations(
     rng, body, found = np.random.default_rng(seed), explicit(fixed.body), []
     for start in range(0, size, BATCH):
         sample = sampler.draw(min(BATCH, size - start), rng)
-        found.append(_body(body, sample, sampler) * sample.weights)
-    return SampleMean.of(np.concatenate(found), seed)
+        found.append((_body(body, sample, sampler), sample.weights))
+    bodies, weights = map(np.concatenate, zip(*found))
+    return SampleMean.of(bodies, seed, weights)
 
 
 def _body(body: Expr, sample: ConfigurationSample, sampler: ConfigurationSampler) -> np.ndarray:

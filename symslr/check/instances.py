@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
-from sympy import Abs, Expr, KroneckerDelta, Product, Rational, Sum, erf, exp
+from sympy import Abs, Expr, Heaviside, KroneckerDelta, Product, Rational, Sum, cos, erf, exp, sign, sin
 from sympy.core.function import AppliedUndef
 
 from symslr.algebra.derivation import Derivation
+from symslr.check.report import Comparison
 from symslr.expression.configuration import ShiftedDensity, exactly
 from symslr.expression.instance import open_functions
 from symslr.model.configuration import ONE, ConfigurationLaw, Signal, r, theta
@@ -16,8 +19,6 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, chi, epsilon, l, m, x
 
 KEY = chi[epsilon]
-S, T, W = Rational(37, 29), Rational(19, 31), Rational(43, 59)
-"""A shift, a steepness, a share: nothing that makes a wrong formula right by accident."""
 
 
 def tokens(summand: Expr) -> Expr:
@@ -25,44 +26,78 @@ def tokens(summand: Expr) -> Expr:
     return Sum(summand, (l, 1, L))
 
 
-SPREAD = Rational(23, 17)
-"""Standard deviation of the relevant token where its variance differs: below sqrt(2), so the weight has a variance."""
+def _drawn(rng: random.Random, low: float, high: float) -> Rational:
+    """A number between two, of which nothing makes a wrong formula right by accident."""
+    return Rational(rng.randint(round(low * 37), round(high * 37)), 37)
 
-WEIGHTS: tuple[Expr, ...] = (
-    L * exp(T * KEY) / tokens(exp(T * chi[l])),
-    W * exp(S * KEY - S**2 / 2) + (1 - W) * exp(-T * KEY - T**2 / 2),
-    exp(S * KEY - S**2 / 2),
-    tokens(1 + erf(KEY - chi[l])) / L,
-    exp(KEY**2 * (1 - 1 / SPREAD**2) / 2) / SPREAD,
-)
-"""A selection, a mixture, a shift, one that is no function of one token times a symmetric one, another variance.
 
-The order is that of the points: the mixture meets three tokens, the shift many.
-"""
+def weights(rng: random.Random) -> tuple[Expr, ...]:
+    """Weights of mean 1 for a law, in the order of the points: what meets three tokens and many is a mixture and a tilt.
 
-FUNCTIONS: tuple[Expr, ...] = (
-    exp(T * KEY) / tokens(exp(T * chi[l])),
-    1 + W * KEY,
-    exp(-(KEY**2) / 3) - W,
-    KEY**2 / (1 + tokens(chi[l] ** 2)),
-    KEY * exp(KEY / 5),
-)
-"""For a function of a token and of all key projections: an attention, and others of either sign."""
+    A selection, a mixture, tilts of either sign, one that is no function of one token times a symmetric one, a larger and a
+    smaller variance, one with a zero and one that is 0 on a half line.
+    """
+    side = rng.choice((-1, 1))
+    s, t, w = _drawn(rng, 1.1, 1.5), _drawn(rng, 0.5, 0.8), _drawn(rng, 0.6, 0.9)
+    # the weight of a larger variance has a variance itself below sqrt(2)
+    wide, narrow, zero = _drawn(rng, 1.2, 1.4), _drawn(rng, 0.4, 0.8), _drawn(rng, 0.3, 0.9)
+    return (
+        L * exp(side * t * KEY) / tokens(exp(side * t * chi[l])),
+        w * exp(side * s * KEY - s**2 / 2) + (1 - w) * exp(-side * t * KEY - t**2 / 2),
+        exp(side * s * KEY - s**2 / 2),
+        tokens(1 + erf(KEY - chi[l])) / L,
+        exp(KEY**2 * (1 - 1 / wide**2) / 2) / wide,
+        exp(KEY**2 * (1 - 1 / narrow**2) / 2) / narrow,
+        (KEY - side * zero) ** 2 / (1 + zero**2),
+        exp(-side * t * KEY - t**2 / 2),
+        2 * Heaviside(side * KEY),
+    )
+
+
+def functions(rng: random.Random) -> tuple[Expr, ...]:
+    """Functions of a token and of all key projections: attentions, and others that grow, oscillate, have a kink or a jump."""
+    side = rng.choice((-1, 1))
+    t, w, c = _drawn(rng, 0.5, 0.8), _drawn(rng, 0.6, 0.9), _drawn(rng, 0.2, 1)
+    return (
+        exp(side * t * KEY) / tokens(exp(side * t * chi[l])),
+        1 + w * KEY,
+        exp(-(KEY**2) / 3) - w,
+        KEY**2 / (1 + tokens(chi[l] ** 2)),
+        KEY * exp(KEY / 5),
+        cos(2 * KEY + c),
+        Abs(KEY - side * c),
+        exp(-side * t * KEY / 2),
+        sign(KEY + side * c) + w,
+    )
+
+
+def kernels(rng: random.Random) -> tuple[Expr, ...]:
+    """Functions of one variable, such as kernels: they grow, oscillate, have a kink or a jump."""
+    side = rng.choice((-1, 1))
+    w, c, s = _drawn(rng, 0.6, 0.9), _drawn(rng, 0.2, 1), _drawn(rng, 0.15, 0.3)
+    return (
+        1 + w * x,
+        exp(-(x**2) / 3) - w,
+        exp(side * s * x),
+        x**2 - c,
+        1 + side * x**3 / 7,
+        sin(2 * x + c),
+        Abs(x - side * c),
+        exp(-2 * side * s * x),
+        sign(x + side * c) + w,
+    )
+
+
+S, T, W = Rational(37, 29), Rational(19, 31), Rational(43, 59)
+"""A shift, a steepness, a share: nothing that makes a wrong formula right by accident."""
 
 SYMMETRIC: tuple[Expr, ...] = (1 / (1 + tokens(chi[l] ** 2)), exp(-tokens(chi[l] ** 2) / 7), 1 + W * tokens(chi[l]))
-
-
-KERNELS: tuple[Expr, ...] = (1 + W * x, exp(-(x**2) / 3) - W, exp(x / 5), x**2 - T, 1 + x**3 / 7)
-"""For a function of one variable, such as a kernel."""
-
-TOKEN_WEIGHTS = tuple(weight.subs(KEY, x) for weight in WEIGHTS if not weight.has(Sum))
-"""For a weight that is a function of one token."""
 
 
 def formulas(item: Derivation) -> dict[str, Sequence[Expr]]:
     """For each function that a derivation leaves open what it is replaced by, point after point.
 
-    The derivation's ranges say it where they name the function; else a weight of a law becomes one of ``WEIGHTS``.
+    The derivation's ranges say it where they name the function; else it becomes what is drawn from the name of the function.
     """
     lines = (item.start, *(step.after for step in item.steps), *(claim.formula for claim in item.claims))
     nodes = {node for line in lines for node in line.atoms(OpenFunction, AppliedUndef)}
@@ -129,11 +164,22 @@ def _of_laws(lines: Sequence[Expr]) -> dict[str, Sequence[Expr]]:
     return found
 
 
+@lru_cache(maxsize=64)
 def _usual(node: Expr, as_weight: bool) -> Sequence[Expr]:
     if isinstance(node, OpenFunction) and node.of_configuration:
         return READ_OUTS
+    rng = random.Random(f"open {min(open_functions(node))}")
     if isinstance(node, AppliedUndef):
-        return TOKEN_WEIGHTS if as_weight else KERNELS
+        return tuple(w.subs(KEY, x) for w in weights(rng) if not w.has(Sum)) if as_weight else kernels(rng)
     if as_weight:
-        return WEIGHTS
-    return SYMMETRIC if node.index is None else FUNCTIONS
+        return weights(rng)
+    return SYMMETRIC if node.index is None else functions(rng)
+
+
+def tried(made: Iterable[Comparison]) -> tuple[str, ...]:
+    """What each open function was replaced by where a comparison could have failed, in words."""
+    found: dict[str, dict[str, None]] = {}
+    for comparison in made:
+        for name, formula in comparison.functions if comparison.effective else ():
+            found.setdefault(name, {})[formula] = None
+    return tuple(f"{name} as {'; '.join(formulas)}" for name, formulas in found.items())

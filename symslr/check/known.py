@@ -66,7 +66,7 @@ def told(item: DerivationCheck) -> dict[str, object]:
     """A check as the list keeps it: verdicts, and what the comparisons came to."""
     parts = {name: [_part(part) for part in getattr(item, name)] for name in ("steps", "claims")}
     start = None if item.start is None else _part(item.start)
-    limits = {"restrictions": item.restrictions, "own_rules": item.own_rules}
+    limits = {"restrictions": item.restrictions, "own_rules": item.own_rules, "tried": item.tried}
     return {"name": item.name, "start": start, **parts, "seconds": round(item.seconds, 1), **limits}
 
 
@@ -80,7 +80,8 @@ def _read(found: Mapping[str, Any], version: str) -> DerivationCheck:
     start = None if found["start"] is None else _part_of(found["start"])
     steps, claims = (tuple(map(_part_of, found[name])) for name in ("steps", "claims"))
     made = DerivationCheck(found["name"], start, steps, claims, found["seconds"], version=version)
-    return replace(made, restrictions=tuple(found["restrictions"]), own_rules=tuple(found["own_rules"]))
+    limits, rules, tried = (tuple(found.get(name, ())) for name in ("restrictions", "own_rules", "tried"))
+    return replace(made, restrictions=limits, own_rules=rules, tried=tried)
 
 
 def _part_of(found: dict[str, Any]) -> StepCheck:

@@ -57,7 +57,7 @@ def simulate_expectation(node: SequenceExpectation, values: Mapping[str, Any], s
         mine = np.flatnonzero(sample.epsilon == position)
         if len(mine):
             result[mine] = _evaluate(body, position + 1, length, tokens, mine, sample.xi)
-    return SampleMean.of(result * sample.weights, seed)
+    return SampleMean.of(result, seed, sample.weights)
 
 
 def _written_out(body: Expr, length: int) -> Expr:

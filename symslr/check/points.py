@@ -11,11 +11,12 @@ from functools import lru_cache
 from math import isqrt
 from typing import Any
 
-from sympy import Basic, Expr, Float, Integer, Integral, Rational, S, Symbol, srepr
+from sympy import Basic, Eq, Expr, Float, Integer, Integral, Rational, S, Symbol, srepr
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.hypothesis import holds
 from symslr.check.instances import formulas
+from symslr.check.replay import own_rules
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
 from symslr.expression.instance import open_functions
@@ -23,6 +24,7 @@ from symslr.expression.quantity import Quantity
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE, L, nu
+from symslr.referee.extrema import PLACES_OF_MINIMA
 
 DENOMINATORS = (10**8, 10**9)
 """Denominators of parameters are drawn from here: nothing that vanishes at short fractions hides there."""
@@ -156,6 +158,9 @@ KINDS = (
 LONG = _Kind("long sequence", tuple(range(11, 41)), MODERATE, patience=0.5)
 """Of these lengths one is taken by the content of a chain: no factor that is right at a few lengths is right there too."""
 
+OPEN = _Kind("open functions", (2,), MODERATE, patience=0.25)
+"""One for each formula of an open function, so that every one is met."""
+
 CHEAP_KINDS = (
     _Kind("four tokens", (4,), digits=FULL_DIGITS),
     _Kind("very many tokens", tuple(range(40, 400)), digits=FULL_DIGITS),
@@ -220,7 +225,10 @@ def points(derivation: Derivation) -> list[Point]:
         ValueError: for a range that is neither of these, or that the symbol's assumptions exclude; and where no point is found
             that the hypotheses admit.
     """
-    return _drawn(derivation, _kinds(derivation, symbols_of(derivation)), 0)
+    kinds = _kinds(derivation, symbols_of(derivation))
+    # rules of symslr's are held against brute force by its tests, and say for which functions they hold
+    every = max(map(len, formulas(derivation).values()), default=0) if own_rules(derivation) else 0
+    return _drawn(derivation, kinds, 0) + _drawn(derivation, (OPEN,) * every, len(KINDS))
 
 
 def long_points(derivation: Derivation) -> list[Point]:
@@ -276,19 +284,25 @@ def far_points(derivation: Derivation) -> Iterator[Point]:
 def _drawn(derivation: Derivation, kinds: tuple[_Kind, ...], first: int) -> list[Point]:
     result = list(_draws(derivation, kinds, first))
     if not result and first == 0:
-        told = "; ".join(hypothesis.text for hypothesis in derivation.hypotheses)
-        raise ValueError(f"found no point that the hypotheses admit ({told}); expected some")
+        told = [hypothesis.text for hypothesis in derivation.hypotheses]
+        told += [f"{s}: {', '.join(s._assumptions_orig)}" for s in symbols_of(derivation)]
+        raise ValueError(
+            f"found no point that the hypotheses admit, and what is assumed of symbols ({'; '.join(told)})"
+        )
     return result
 
 
 def _draws(derivation: Derivation, kinds: Iterable[_Kind], first: int) -> Iterator[Point]:
     symbols = symbols_of(derivation)
+    names = [symbol.name for symbol in symbols]
     ranges = {exact(symbol): value for symbol, value in derivation.ranges.items()}
     conditions = [hypothesis.condition for hypothesis in derivation.hypotheses if hypothesis.condition != S.true]
-    seen: list[Mapping[str, Any]] = []
+    solved = _equalities(derivation, symbols)
+    conditions = [condition for condition in conditions if condition not in solved]
+    seen: list[tuple[Mapping[str, Any], Mapping[str, Expr]]] = []
     open_choices = formulas(derivation)
     for number, kind in enumerate(kinds, first):
-        for attempt in range((FAR_TRIES if kind.moves else TRIES) if conditions else 1):
+        for attempt in range(FAR_TRIES if kind.moves else TRIES):
             values: dict[str, Any] = {}
             for symbol in symbols:
                 rng = _generator(symbol, number, attempt)
@@ -305,15 +319,60 @@ def _draws(derivation: Derivation, kinds: Iterable[_Kind], first: int) -> Iterat
                     stretch = Fraction(2) ** (attempt // 20 if rng.random() < 0.5 else -(attempt // 40))
                     sign = _generator(symbol, -1, 0).choice((-1, 1)) * (-1) ** number
                     values[symbol.name] = _default(symbol, kind, rng, sign, stretch)
+            for symbol, formula in solved.values():
+                here = {s: exact(values[s.name]) for s in formula.free_symbols}
+                values[symbol.name] = _fraction(formula.subs(here))
             functions = {name: choices[number % len(choices)] for name, choices in open_choices.items()}
             point = Point(kind.name, values, _digits(kind, values), kind.patience, functions)
-            if all(admits(condition, symbols, point) for condition in conditions):
-                if point.values not in seen:
-                    seen.append(point.values)
+            if all(map(fits, symbols, map(values.get, names))) and all(admits(c, symbols, point) for c in conditions):
+                if (point.values, point.functions) not in seen:
+                    seen.append((point.values, point.functions))
                     yield point
                 break
-        if not symbols:
+        if not symbols and not open_choices:
             break
+
+
+def _equalities(derivation: Derivation, symbols: list[Symbol]) -> dict[Basic, tuple[Symbol, Expr]]:
+    """For each equality among the hypotheses a symbol and what it has to be; drawn numbers alone would never satisfy one.
+
+    Raises:
+        ValueError: for one that is linear, with rational coefficients, in no real parameter.
+    """
+    found: dict[Basic, tuple[Symbol, Expr]] = {}
+    ranges = set(map(exact, derivation.ranges))
+    for hypothesis in derivation.hypotheses:
+        condition = hypothesis.condition
+        if not isinstance(condition, Eq) or condition in found:
+            continue
+        body = condition.lhs - condition.rhs
+        taken = {symbol for symbol, _ in found.values()} | {s for _, f in found.values() for s in f.free_symbols}
+        for symbol in symbols:
+            slope = body.diff(symbol)
+            free = symbol in body.free_symbols and not symbol.is_integer and symbol not in {*ranges, *taken}
+            if free and symbol not in slope.free_symbols and body.is_rational_function():
+                found[condition] = symbol, symbol - body / slope
+                break
+        # integers, and choices of a range, may meet it
+        if condition not in found and any(not s.is_integer and s not in ranges for s in body.free_symbols):
+            raise ValueError(
+                f"hypothesis {hypothesis.text}: found an equality that no drawn numbers satisfy; expected one that is "
+                "linear in a real parameter without a range, or the parameter written by the other ones in the first line"
+            )
+    return found
+
+
+def fits(symbol: Symbol, value: Any) -> bool:
+    """Whether a value has all that is assumed of a symbol, such as that it is even."""
+    if isinstance(value, LengthLaw):
+        return True
+    number = Rational(value)
+    return all(getattr(number, f"is_{name}") in (truth, None) for name, truth in symbol.assumptions0.items())
+
+
+def _mirrored(symbol: Symbol) -> Symbol:
+    """A symbol that is positive where this one is negative."""
+    return Symbol(symbol.name, integer=symbol.is_integer, positive=symbol.is_negative, nonnegative=True)
 
 
 def _generator(symbol: Symbol, number: int, attempt: int) -> random.Random:
@@ -352,6 +411,10 @@ def restrictions(derivation: Derivation) -> tuple[str, ...]:
             words.append(f"{exact(allowed[0])} < {symbol} < {exact(allowed[1])}")
         elif isinstance(allowed, (list, tuple)):
             words.append(f"{symbol} in {{{', '.join(str(exact(choice)) for choice in allowed)}}}")
+    words += [f"real {symbol}" for symbol in sorted(symbols, key=str) if symbol.is_complex and symbol.is_real is None]
+    lines = (derivation.start, *(step.after for step in derivation.steps))
+    if own_rules(derivation) and any(written_out(line).has(Minimum) for line in lines):
+        words.append(f"minima whose wells are no narrower than the steps of the search, {PLACES_OF_MINIMA}")
     return tuple(words)
 
 
@@ -386,10 +449,8 @@ def _within(symbol: Symbol, allowed: object, rng: random.Random, number: int) ->
 
 def _checked(symbol: Symbol, value: Fraction) -> Any:
     """The value, as an int where the symbol is an integer."""
-    number = Rational(value.numerator, value.denominator)
-    excluded = (symbol.is_positive and not number > 0) or (symbol.is_nonnegative and number < 0)
-    if excluded or (symbol.is_integer and value.denominator != 1):
-        raise ValueError(f"range of {symbol}: found {number}, which the assumptions of {symbol} exclude")
+    if not fits(symbol, value):
+        raise ValueError(f"range of {symbol}: found {Rational(value)}, which the assumptions of {symbol} exclude")
     return int(value) if symbol.is_integer else value
 
 
@@ -402,6 +463,8 @@ def _fraction(number: Basic) -> Fraction:
 def _default(symbol: Symbol, kind: _Kind, rng: random.Random, sign: int, stretch: Fraction) -> Any:
     if symbol == L:
         return rng.choice(kind.length) * max(1, int(stretch))
+    if symbol.is_nonpositive:
+        return -_default(_mirrored(symbol), kind, rng, sign, stretch)
     if symbol.is_integer:
         return rng.randint(1 if symbol.is_positive else 0, 5 + int(stretch))
     if symbol == nu:
@@ -417,6 +480,8 @@ def _default(symbol: Symbol, kind: _Kind, rng: random.Random, sign: int, stretch
 
 def _far(symbol: Symbol, allowed: object, rng: random.Random, decades: int, side: int, sign: int) -> Any:
     """A value so many decades above or below 1, or that share of a range away from its upper or lower end."""
+    if symbol.is_nonpositive and allowed is None:
+        return -_far(_mirrored(symbol), allowed, rng, decades, side, sign)
     size = _between(rng, 1, 10) * Fraction(10) ** (decades if side > 0 and allowed is None else -decades - 1)
     if isinstance(allowed, tuple) and len(allowed) == 2:
         low, high = (_fraction(exact(end)) for end in allowed)

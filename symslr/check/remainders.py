@@ -25,6 +25,8 @@ SHRINKS = mpf("0.6")
 GROWTH = 0.4
 """The power of the factor by which the error may grow beside its bound: a lost power of the parameter makes it 1."""
 
+SLOWER = "shrinks more slowly"
+
 FARTHER = 2
 """Decades beyond the first at which a bound that is being overtaken is looked at again."""
 
@@ -32,22 +34,33 @@ FARTHER = 2
 def remainder_tested(
     step: Step, item: Derivation, where: Iterable[Point], numbers: Numbers
 ) -> tuple[list[Comparison], str]:
-    """Comparisons along the parameters of a remainder, and what keeps it from being called a bound, or an empty text."""
+    """Comparisons along the parameters of a remainder, and what keeps it from being called a bound, or an empty text.
+
+    With each parameter with which the bound becomes small the error has to, at that order, from one of the points on.
+    """
     named = sorted((s for s in step.remainder.free_symbols if isinstance(s, Symbol)), key=str)
     if not named:
         varied = any(isinstance(symbol, Symbol) for symbol in step.before.free_symbols)
         return [], "the remainder names no parameter with which it becomes small" if varied else ""
-    made: list[Comparison] = []
-    reasons: list[str] = []
-    for point in where:
-        for symbol in named:
+    points, made, reasons, shrinks = list(where), list[Comparison](), list[str](), False
+    for symbol in named:
+        told: dict[str, None] = {}
+        for point in points:
             found, reason = _along(symbol, step, item, point, numbers)
             made += found
-            if any(c.verdict is Verdict.FALSE for c in found) or (found and not reason):
+            if any(c.verdict is Verdict.FALSE for c in found):
                 return made, ""
-            reasons.append(reason)
-    told = "; ".join(dict.fromkeys(reason for reason in reasons if reason))
-    return made, f"the order of the remainder could not be tested ({told or 'no parameter can be moved'})"
+            if found and not reason:
+                shrinks = True
+                break
+            told[reason] = None
+        else:
+            reasons += [reason for reason in told if reason]
+            if any(SLOWER in reason for reason in told):
+                return made, f"the order of the remainder is not what it says ({'; '.join(reasons)})"
+    if shrinks:
+        return made, ""
+    return made, f"the order of the remainder could not be tested ({'; '.join(reasons) or 'no parameter can be moved'})"
 
 
 def _along(
@@ -74,7 +87,8 @@ def _along(
                 return made, ""
             if not now.resolved or now.ratio <= max(factor, 1 / factor) ** GROWTH * before.ratio:
                 return made, ""
-            reason = f"the error shrinks more slowly with {symbol} than its bound"
+            if number > 0 or not symbol.is_integer:  # a few integers on the way to 1 tell no order
+                reason = f"the error {SLOWER} with {symbol} than its bound"
             before = now
     return [], reason
 

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterator
 
 from sympy import Basic, Expr, S, Symbol, latex
-from sympy.core.function import AppliedUndef
 
 from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Claim, Derivation, Step
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule, RuleRefused
+from symslr.check.nodes import is_open
 from symslr.check.untouched import written
 from symslr.model.symbols import BOUND_IN_SEQUENCE, L
 
@@ -64,16 +64,16 @@ def _lines(item: Derivation) -> list[Basic]:
 
 def foreign_nodes(expr: Basic) -> tuple[str, ...]:
     """Names of the nodes in ``expr`` that neither symslr nor SymPy defines: what they mean is their author's word."""
-    found = {type(node) for node in _nodes(expr) if not isinstance(node, AppliedUndef)}
+    found = {type(node) for node in _nodes(expr) if not is_open(node)}
     return tuple(sorted(kind.__name__ for kind in found if not is_of_the_house(kind)))
 
 
 def own_rules(item: Derivation) -> tuple[str, ...]:
     """Names of the rules in a chain that are not symslr's."""
-    return tuple(dict.fromkeys(step.rule.name for step in item.steps if not _is_house_rule(step.rule)))
+    return tuple(dict.fromkeys(step.rule.name for step in item.steps if not is_house_rule(step.rule)))
 
 
-def _is_house_rule(rule: Rule) -> bool:
+def is_house_rule(rule: Rule) -> bool:
     """Whether a rule is symslr's, with none of its methods replaced on the object."""
     kind = type(rule)
     replaced = any(callable(getattr(kind, name, None)) or name in FACTS for name in getattr(rule, "__dict__", ()))
@@ -108,7 +108,7 @@ def _broken(step: Step, line: Expr) -> str:
             return f"is not what the rule makes: {what} is {getattr(step, what)}, the rule gives {getattr(made, what)}"
     if made.relation != step.relation:
         return f"is not what the rule makes: the relation is {step.relation}, the rule gives {made.relation}"
-    if _is_house_rule(rule):
+    if is_house_rule(rule):
         return ""
     if made.relation not in RELATIONS:
         return f"{rule.name}: found the relation {made.relation!r}; expected one of {', '.join(RELATIONS)}"

@@ -45,6 +45,7 @@ class Comparison:
         statistical: whether one of the numbers is a mean over sampled sequences.
         vanishing: whether both sides are 0, which could have failed and shows little.
         one_sided: whether the left side was to be at most the right one, and may be any amount smaller.
+        functions: the formulas of open functions at the point, (name, formula) by (name, formula).
     """
 
     point: str
@@ -66,6 +67,7 @@ class Comparison:
     statistical: bool = False
     vanishing: bool = False
     one_sided: bool = False
+    functions: tuple[tuple[str, str], ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """Numbers as decimal strings."""
@@ -193,6 +195,7 @@ class DerivationCheck:
         stopped: why the check did not come to its end, such as that it was given no more time; then nothing is said of the chain.
         restrictions: the ranges within which it was compared, in words: it is true for them and for nothing else.
         own_rules: names of the rules that are not symslr's: what they do is compared, not known.
+        tried: what the functions that it leaves open were replaced by, in words.
         version: of symslr, which checked it before, where its verdict was read from a list; empty where it was checked now.
     """
 
@@ -203,6 +206,7 @@ class DerivationCheck:
     seconds: float = 0.0
     restrictions: tuple[str, ...] = ()
     own_rules: tuple[str, ...] = ()
+    tried: tuple[str, ...] = ()
     stopped: str = ""
     version: str = ""
 
@@ -243,6 +247,7 @@ class DerivationCheck:
             "only_for": list(self.restrictions),
             "covered": _as_decimals(self.covered),
             "own_rules": list(self.own_rules),
+            "tried": list(self.tried),
             "checked_by": self.version or None,
             "seconds": round(self.seconds, 2),
         }
@@ -330,6 +335,7 @@ class CheckReport:
                 lines.append(f"         compared with {', '.join(ends)}")
             if item.restrictions:
                 lines.append(f"         compared, and so claimed, only for {'; '.join(item.restrictions)}")
+            lines += [f"         tried with {functions}" for functions in item.tried]
             if item.own_rules:
                 lines.append(f"         rules of the author, not of symslr: {', '.join(item.own_rules)}")
             lines += [f"         {line}" for line in _remarks(item)]

@@ -1,4 +1,7 @@
-"""Detects files of derivations that replace parts of symslr, such as a rule or the referee, while they are loaded."""
+"""Detects files of derivations that replace parts of symslr, such as a rule or the referee, while they are loaded.
+
+This guards against accidents and slips, not against malice: who runs a file runs whatever it says.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from typing import Any
 HOUSE = "symslr"
 
 CODE = (FunctionType, type, property, cached_property, classmethod, staticmethod)
-"""What a name of a module or class has to stand for to be remembered; caches and other values may change."""
+"""What a name of a module or class has to stand for to be remembered, besides tables; caches may change."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,12 @@ class _Names:
         ]
 
     def counts(self, name: str, value: object) -> bool:
-        """Whether a value is to be remembered."""
+        """Whether a value is to be remembered: code, tables of classes, and what a module knows, in capitals."""
         if isinstance(value, CODE):
             return self.of_class or not name.startswith("__")
-        return self.of_class and not name.startswith("_") and isinstance(value, (Mapping, str))
+        if self.of_class:
+            return not name.startswith("_") and isinstance(value, (Mapping, str))
+        return name.isupper() and name.strip("_") != ""
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ class Held:
     """
 
     names: list[_Names]
-    inside: list[tuple[str, FunctionType | Mapping[Any, Any]]]
+    inside: list[tuple[str, Any]]
     then: list[tuple[Any, ...]]
 
 
@@ -85,7 +90,7 @@ def remembered() -> Held:
         id(value): (f"{found.where}.{key}", value)
         for found in names
         for key, value in found.then.items()
-        if isinstance(value, FunctionType) or (found.of_class and key[0] != "_" and isinstance(value, Mapping))
+        if isinstance(value, FunctionType) or (isinstance(value, (Mapping, list, set)) and found.counts(key, value))
     }
     return Held(names, list(inside.values()), [_inside(value) for _, value in inside.values()])
 
@@ -93,12 +98,23 @@ def remembered() -> Held:
 def touched(before: Held) -> tuple[str, ...]:
     """Names of symslr that no longer stand for what they stood for."""
     moved = [name for names in before.names for name in names.moved]
-    changed = [name for (name, value), then in zip(before.inside, before.then) if _inside(value) != then]
+    changed = [name for (name, value), then in zip(before.inside, before.then) if not _is_as_ever(name, value, then)]
     return tuple(sorted({*moved, *changed}))
 
 
-def _inside(value: FunctionType | Mapping[Any, Any]) -> tuple[Any, ...]:
-    return (value.__code__, value.__defaults__) if isinstance(value, FunctionType) else tuple(value.items())
+def _inside(value: Any) -> tuple[Any, ...]:
+    """The parts of a function or of a table, to be compared by identity."""
+    if isinstance(value, FunctionType):
+        return value.__code__, value.__defaults__
+    return (*value.keys(), *value.values()) if isinstance(value, Mapping) else tuple(value)
+
+
+def _is_as_ever(name: str, value: Any, then: tuple[Any, ...]) -> bool:
+    """Whether nothing in a function or a table has changed; a private table, which may be a memory, may grow."""
+    now = _inside(value)
+    if name.rpartition(".")[2].startswith("_") and not isinstance(value, FunctionType):
+        return {id(part) for part in then} <= {id(part) for part in now}
+    return len(now) == len(then) and all(map(is_, now, then))
 
 
 @cache

@@ -23,7 +23,7 @@ class SampleMean:
 
     Attributes:
         concentration: largest share of one sample in the sum of squared deviations.
-        largest: largest absolute value.
+        heaviest: the largest weight of a sample.
     """
 
     mean: float
@@ -31,16 +31,16 @@ class SampleMean:
     size: int
     seed: int
     concentration: float
-    largest: float
+    heaviest: float = 1.0
 
     @classmethod
-    def of(cls, samples: np.ndarray, seed: int) -> SampleMean:
-        """The mean of iid samples and its standard error s/sqrt(n).
+    def of(cls, samples: np.ndarray, seed: int, weights: np.ndarray | float = 1.0) -> SampleMean:
+        """The mean of iid samples, each times its weight, and its standard error s/sqrt(n).
 
         Raises:
             ValueError: for fewer than two samples or one that is not finite.
         """
-        samples = np.asarray(samples, dtype=float)
+        samples = np.asarray(samples * weights, dtype=float)
         if samples.size < 2 or not np.all(np.isfinite(samples)):
             raise ValueError(
                 f"samples: found {samples.size} of which some may not be finite; expected two or more numbers"
@@ -49,7 +49,7 @@ class SampleMean:
         total = float(squares.sum())
         error = math.sqrt(total / (samples.size - 1) / samples.size)
         concentration = float(squares.max()) / total if total > 0 else 0.0
-        return cls(float(samples.mean()), error, samples.size, seed, concentration, float(np.abs(samples).max()))
+        return cls(float(samples.mean()), error, samples.size, seed, concentration, float(np.max(weights)))
 
     def z(self, number: float, number_error: float = 0.0) -> float:
         """(mean - number) in standard errors; the number's own error is added in quadrature."""
@@ -58,15 +58,14 @@ class SampleMean:
             return 0.0 if math.isclose(self.mean, number, rel_tol=1e-12, abs_tol=1e-12) else math.inf
         return (self.mean - number) / spread
 
-    def contradicts(self, number: float, number_error: float = 0.0) -> bool:
-        """Whether the mean lies beyond ``REJECT`` standard errors, and beyond what events too rare to be seen may hold.
+    def contradicts(self, number: float, number_error: float, second_moment: float) -> bool:
+        """Whether the mean lies beyond ``REJECT`` standard errors, those of the definition counted too.
 
-        An event that occurs less than once in n/10 samples may have been missed by all n; with a body of the size of the
-        largest sample, or 1, it moves the mean by 10/n of that. A mean that one sample decides contradicts nothing.
+        A rare and large event that no sample met leaves no trace in the samples' own spread: ``second_moment`` is that of
+        a sample by definition. A mean that one sample decides contradicts nothing.
         """
-        unseen = 10 * max(1.0, self.largest) / self.size
-        allowed = REJECT * math.hypot(self.error, number_error) + unseen
-        return self.concentration <= HEAVY and abs(self.mean - number) > allowed
+        error = max(self.error, math.sqrt(second_moment / self.size))
+        return self.concentration <= HEAVY and not abs(self.mean - number) <= REJECT * math.hypot(error, number_error)
 
     @property
     def has_power(self) -> bool:

@@ -161,7 +161,7 @@ def _chosen(command: str, asked: list[str]) -> list[Derivation]:
     """The derivations of files and folders, and those of symslr's own that are named; all of its own by default."""
     if "" in asked:
         raise ValueError(f"{command}: found an empty text; expected a derivation's name, a file or a folder")
-    names = [what for what in asked if not (Path(what).exists() or what.endswith(".py") or "/" in what)]
+    names = [what for what in asked if not _is_place(what)]
     places = [Path(what) for what in asked if what not in names]
     meant = _meant(places) if places or not asked else []
     folder = builtin_folder()
@@ -179,6 +179,11 @@ def _chosen(command: str, asked: list[str]) -> list[Derivation]:
     held = {item.name for item in found}
     named = (find(name, folder) for name in dict.fromkeys(names) if name not in held)
     return [*found, *(item for item in named if item is not None)]
+
+
+def _is_place(what: str) -> bool:
+    """Whether a file or a folder is meant, and not a name."""
+    return Path(what).exists() or what.endswith(".py") or "/" in what
 
 
 def _as_json(item: Derivation) -> dict[str, object]:
@@ -244,6 +249,8 @@ def check(
     from symslr.cli.progress import stages
 
     with stages() as stage:
+        if any(map(_is_place, what or [])):
+            _tried_apart(lambda: _chosen("check", what))
         found = _collected(stage, lambda: _chosen("check", what or []), own=not what)
         from symslr.check import check as check_derivations
 
@@ -258,6 +265,24 @@ def check(
         result = replace(result, drawn=drawn)
     typer.echo(json.dumps(result.as_json()) if as_json else result.as_text())
     _exit(result, allow_unknown)
+
+
+def _tried_apart(collect: Callable[[], list[Derivation]]) -> None:
+    """Run an author's files once in a process of their own: one that ends its process, as by ``os._exit``, ends no check.
+
+    This guards against accidents, not against malice.
+    """
+    import multiprocessing
+
+    from symslr.parallel.processes import Lost, each_forked
+
+    if "fork" not in multiprocessing.get_all_start_methods():
+        return
+    for _, found in each_forked(lambda _: len(collect()), [0], 1):
+        if isinstance(found, Lost):
+            raise ValueError(
+                "check: found a file that ends the process; expected one that makes derivations and goes on"
+            )
 
 
 def _known(found: list[Derivation], seed: int) -> tuple[dict[int, DerivationCheck], str]:

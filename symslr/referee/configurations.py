@@ -27,7 +27,7 @@ from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import chi, l, m, x, xi, z
 from symslr.referee.arithmetic import Array, CannotReferee, Floats
 from symslr.referee.degree import degree_in
-from symslr.referee.hermite import few_points
+from symslr.referee.hermite import polynomial_rule
 from symslr.referee.interpreter import COSTLY, LEAVES, SAMPLED, Interpreter, definition_of
 from symslr.referee.plans import Axis, Fixed, Problem
 from symslr.referee.samples import MOST_POINTS, Sampler, effective_points
@@ -42,9 +42,6 @@ ROUNDING = 1e-13
 
 MOST_AXES = 3
 """Keys (tokens times directions) beyond which points are sampled: a grid of four axes costs minutes."""
-
-MOST_VALUES = 3
-"""Degree in values and noise that the rule of few points integrates."""
 
 WIDER = 1.15
 """Standard deviations of the law from which a sampled key is drawn: the weights move mass outwards."""
@@ -383,13 +380,11 @@ class _Job:
         names = symbols_of(body) | symbols_of(law.weight)
         keys = length * law.directions if chi.label in names else 0
         labels = ((z.label,) * length if body.has(z) else ()) + ((xi,) if body.has(xi) else ())
-        if labels and degree_in(body, set(labels)) > MOST_VALUES:
-            raise CannotReferee(f"{body} is of too high a degree in values and noise")
         colours = tuple(
             None if covariance == ALIKE or not used else cholesky(reader, covariance, length, scope)
             for covariance, used in ((law.covariance, keys), (law.values, body.has(z)))
         )
-        rule = Fixed(*few_points(reader.arithmetic, len(labels))) if labels else None
+        rule = Fixed(*polynomial_rule(reader.arithmetic, len(labels), degree_in(body, set(labels)))) if labels else None
         return cls(reader, node, scope, length, configurations(reader, law.prior, scope), keys, colours, labels, rule)  # type: ignore[arg-type]
 
     @property

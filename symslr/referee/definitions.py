@@ -28,7 +28,7 @@ from symslr.referee.degree import degree_in
 from symslr.referee.exponential_sums import by_exponentials
 from symslr.referee.hermite import few_points, gauss_hermite
 from symslr.referee.interpreter import COSTLY, LEAVES, SAMPLED, Interpreter, definition_of, token
-from symslr.referee.kinks import scalar_breaks, token_breaks, token_peaks
+from symslr.referee.kinks import KINKED, scalar_breaks, token_breaks, token_peaks
 from symslr.referee.largest import by_largest
 from symslr.referee.moments import polynomial_mean
 from symslr.referee.nested import lifted
@@ -344,6 +344,7 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         return sampled(self, node, scope, length, sampler)
     if node.has(IsLargest) and length > 1:
         raise TooCostly("a grid does not resolve which token is the largest")
+    vanishes = law.weight.has(*KINKED)  # and what a body is there counts for nothing
     breaks = tuple(sorted({*token_breaks(self, node, scope), *token_peaks(self, node, scope)}))
     axis = _density_axis(self, law.base, breaks, scope)
     axes = [axis] * length if needs_tokens else []
@@ -379,7 +380,9 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         for position in positions:
             rest = [other for other in range(1, length + 1) if other != position]
             at = tokens_at.with_integers({epsilon: position, **dict(zip(OTHERS, rest))})
-            total = total + self.value(law.weight, at) * self.value(body, at)
+            weight = self.value(law.weight, at)
+            term = weight * self.value(body, at)
+            total = total + (np.where(weight == 0, self.number(0), term) if vanishes else term)
         return total
 
     key = self.context(node, scope)

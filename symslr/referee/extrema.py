@@ -6,13 +6,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sympy import Add, Derivative, Expr, Integer, Limit, oo
+from sympy import Add, Derivative, DiracDelta, Expr, Integer, Limit, S, oo
 
 from symslr.expression.at import At
 from symslr.expression.folded import Minimum
 from symslr.expression.joint import JointMinimum
 from symslr.referee.arithmetic import Array, CannotReferee
 from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of
+from symslr.referee.kinks import KINKED
 from symslr.referee.plans import DRAFT, Look
 from symslr.referee.scope import Scope
 from symslr.referee.work import TooCostly
@@ -23,6 +24,9 @@ LEAVES.extend((Minimum, Limit))
 SCAN_STEP = 0.3
 SCAN_REACH = (12, 24)
 """Places of a scan on either side of 0, sinh(0.3 n): up to 18; where the lowest is the last of them, up to 670."""
+
+PLACES_OF_MINIMA = "sinh(3 n/10) for whole n, up to 18 and then to 670"
+"""The same in words: a well between two of these places is not found, which is not mended by another detector."""
 
 ZOOM = 9
 """Points by which a bracket is looked at again; it shrinks by 4 each time."""
@@ -200,7 +204,10 @@ def _settled(self: Interpreter, place: Array, before: Array) -> bool:
 
 @definition_of(Derivative)
 def _derivative(self: Interpreter, node: Derivative, scope: Scope) -> Array:
-    """Central differences of order 8 with one step length for all digits: the error shows between two passes."""
+    """Central differences of order 8 with one step length for all digits: the error shows between two passes.
+
+    Of a formula with a kink or a jump it is the derivative almost everywhere.
+    """
     expr: Expr = node.expr
     for variable, times in node.variable_count:
         for _ in range(int(times)):
@@ -208,6 +215,8 @@ def _derivative(self: Interpreter, node: Derivative, scope: Scope) -> Array:
                 raise CannotReferee(f"{node} is a derivative of higher order")
             expr = Derivative(expr, variable)
     (variable,) = node.variables
+    if node.expr.has(*KINKED) and not node.expr.has(*COSTLY):
+        return self.value(node.expr.diff(variable).replace(DiracDelta, lambda *place: S.Zero), scope)
     # what does not move would only leave its rounding in the differences
     moving = Add(*(term for term in Add.make_args(node.expr) if variable in self.symbols(term)))
     here = self.value(variable, scope)

@@ -6,7 +6,13 @@ from math import factorial
 
 import numpy as np
 
-from symslr.referee.arithmetic import Arithmetic, Array, Balls
+from symslr.referee.arithmetic import Arithmetic, Array, Balls, CannotReferee
+
+FEW_POINTS_DEGREE = 3
+"""Up to which ``few_points`` are exact."""
+
+MOST_NODES = 4096
+"""Of a product of Gauss-Hermite rules."""
 
 
 def gauss_hermite(arithmetic: Arithmetic, degree: int) -> tuple[Array, Array]:
@@ -23,6 +29,19 @@ def gauss_hermite(arithmetic: Arithmetic, degree: int) -> tuple[Array, Array]:
             nodes = np.frompyfunc(lambda v: v.mid(), 1, 1)(nodes)
     below = _he(n - 1, nodes)
     return nodes, arithmetic.exact(factorial(n - 1)) / (n * below * below)
+
+
+def polynomial_rule(arithmetic: Arithmetic, dimension: int, degree: int) -> tuple[Array, Array]:
+    """Nodes and weights that integrate polynomials of this degree against N(0, I_d): few, or a product of Gauss-Hermite rules."""
+    if degree <= FEW_POINTS_DEGREE:
+        return few_points(arithmetic, dimension)
+    nodes, weights = gauss_hermite(arithmetic, degree)
+    if len(nodes) ** dimension > MOST_NODES:
+        raise CannotReferee(
+            f"a polynomial of degree {degree} in {dimension} variables takes more than {MOST_NODES} nodes"
+        )
+    places = np.indices((len(nodes),) * dimension).reshape(dimension, -1)
+    return nodes[places].T, weights[places].prod(axis=0)
 
 
 def few_points(arithmetic: Arithmetic, dimension: int) -> tuple[Array, Array]:

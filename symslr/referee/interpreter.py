@@ -90,8 +90,9 @@ class Interpreter:
         """The value of a node, an array on the axes of its scope."""
         part = part_of(node)
         scope = scope.hoisted(part.symbols)
-        key: Any = part, tuple([known for known in scope.numbered if known[0] in part.letters])
         memo, quadrature = scope.frame.memo, self.quadrature
+        # a draft of a mean, read while a grid is laid, is not the mean
+        key: Any = part, tuple([known for known in scope.numbered if known[0] in part.letters]), quadrature.tolerance
         if key not in memo:
             outside = quadrature.magnitude, quadrature.noise
             quadrature.magnitude = quadrature.noise = 0.0
@@ -165,7 +166,7 @@ def _symbol(self: Interpreter, node: Symbol, scope: Scope) -> Array:
         return self.number(scope.integers[node])
     found = scope.lookup(node)
     if found is None:
-        raise CannotReferee(f"no value for {node}")
+        raise CannotReferee(f"no value for {node}: expected a parameter, or what an integral or a mean around it binds")
     return self.number(found) if isinstance(found, (int, Fraction)) else found
 
 

@@ -1,4 +1,4 @@
-"""Where an integrand has a kink, a jump or a narrow peak along one variable, so that the interval is cut there."""
+"""Where an integrand has a kink, a jump or a sharp turn along one variable, so that the interval is cut there."""
 
 from __future__ import annotations
 
@@ -23,17 +23,10 @@ if TYPE_CHECKING:
 KINKED = (Abs, Heaviside, Max, Min, Piecewise, sign)
 REACH = 40.0
 POINTS = 321
-_GROWING = np.geomspace(1e-5, REACH, 400)
-LOOKED_AT = np.unique(np.concatenate([np.linspace(-REACH, REACH, 5 * POINTS), -_GROWING, [0.0], _GROWING]))
-"""Where narrow peaks are sought: equal steps, and steps in proportion to the place, as a large scale moves all towards 0."""
 NARROW = 0.1
-"""Half the width of a peak that a grid may pass over: it has moved by nine tenths of all that it does around."""
+"""Half the width of a turn that a grid may pass over: it has moved by nine tenths of all that it does around."""
 AROUND = NARROW * np.array([0.0, -4.0, -1.0, 1.0, 4.0])
 """A place and those at which it is seen whether a part has moved near it."""
-ROUNDED = 1e-12
-"""A move of a part, relative to it, that is rounding."""
-MOST_PEAKS = 16
-"""More of them are an oscillation."""
 
 
 def scalar_breaks(self: Interpreter, nodes: Iterable[Expr], variable: Basic, scope: Scope) -> tuple[Fraction, ...]:
@@ -58,9 +51,8 @@ def _along_alone(node: Expr, variable: Basic) -> tuple[Expr, ...]:
 def token_breaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> tuple[Fraction, ...]:
     """The same for one token of a sequence; deciders that compare two tokens have no place on one axis."""
     token = Dummy(real=True)
-    body = _opened(node)
     found: set[Fraction] = set()
-    for decider in _deciders(body):
+    for decider in _opened(node):
         tokens = decider.atoms(Indexed)
         if len(tokens) == 1 and next(iter(tokens)).base == chi:
             found |= _zeros(self, decider.xreplace({next(iter(tokens)): token}), token, scope)
@@ -71,16 +63,14 @@ def token_breaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> 
 
 
 def token_peaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> tuple[Fraction, ...]:
-    """Narrow peaks, along one token, of parts of the weight, the body or the density: equal steps pass over them."""
-    found = set[Fraction]()
-    for part in _of_one_token(node):
-        found |= _peaks(self, part, x, scope)
-    return tuple(sorted(found))
+    """Sharp turns, along one token, of parts of the weight, the body or the density: equal steps pass over them."""
+    return tuple(sorted(set[Fraction]().union(*(_sharp_turns(self, part, x, scope) for part in _of_one_token(node)))))
 
 
 @lru_cache(maxsize=256)
-def _opened(node: SequenceExpectation) -> Expr:
-    return _unfolded(node.law.weight * node.body)
+def _opened(node: SequenceExpectation) -> tuple[Expr, ...]:
+    """The deciders of the weight and of the body; in their product a factor may cancel."""
+    return tuple(decider for part in (node.law.weight, node.body) for decider in _deciders(_unfolded(part)))
 
 
 def _unfolded(expr: Expr) -> Expr:
@@ -164,26 +154,6 @@ def _zeros(self: Interpreter, decider: Expr, variable: Basic, scope: Scope) -> s
         left = np.sign(values(middle)) == below
         low, high = np.where(left, middle, low), np.where(left, high, middle)
     return {_tidy(float(v)) for v in (low + high) / 2}
-
-
-def _peaks(self: Interpreter, part: Expr, variable: Basic, scope: Scope) -> set[Fraction]:
-    """Extrema of a part that are narrower than the steps of a grid, such as that of exp(-50 (a x)^2) at a large scale a."""
-    values = _along(self, part, variable, scope)
-    if values is None:
-        return set()
-    with np.errstate(all="ignore"):
-        heights = np.asarray(values(LOOKED_AT), dtype=float)
-    if not np.isfinite(heights).all():
-        return set()
-    moves = np.diff(heights)
-    moves = np.sign(moves) * (np.abs(moves) > ROUNDED * np.abs(heights[1:]))
-    found = _sharp_turns(self, part, variable, scope)
-    for i in 1 + np.flatnonzero(moves[1:] * moves[:-1] < 0):
-        near = np.abs(LOOKED_AT - LOOKED_AT[i]) <= NARROW
-        away = np.abs(heights - heights[i])
-        if np.max(away[near]) > 0.9 * np.max(away[np.abs(LOOKED_AT - LOOKED_AT[i]) <= 4 * NARROW]):
-            found.add(_tidy(float(LOOKED_AT[i])))
-    return found if len(found) <= MOST_PEAKS else set()
 
 
 def _zeros_anywhere(self: Interpreter, equation: Expr, variable: Basic, scope: Scope) -> set[Fraction]:

@@ -134,7 +134,7 @@ class Quadrature:
         began: the count of work at the start of this pass.
         stepped: whether a value was read whose error another pass shows; formulas have none but their rounding.
         sampler: what stands in for a grid over many tokens; None where grids alone are asked for.
-        blind: whether an integral that stands in no other was 0 in floats wherever it was looked at.
+        blind: whether an integral that depends on no other was 0 in floats wherever it was looked at.
     """
 
     arithmetic: Arithmetic
@@ -175,7 +175,7 @@ class Quadrature:
         try:
             return self._planned(key, problem, known)
         except CannotReferee:
-            tail = self._tail(problem)
+            tail = None if self.blind else self._tail(problem)
             if tail is not None:
                 raise Diverges(tail) from None
             raise
@@ -242,7 +242,9 @@ class Quadrature:
             if np.all((np.abs(now - before) <= self.tolerance * scale) | (scale <= floor) | ~finite):
                 return now, plan
             if max(s.count for axis in plan for s in axis) > MOST_NODES:
-                raise CannotReferee(f"a grid of {MOST_NODES} nodes does not resolve an integrand")
+                raise CannotReferee(
+                    f"a grid of {MOST_NODES} nodes does not resolve an integrand; milder parameters, by a range, may mend it"
+                )
             before = now
 
     def _stretches(self, problem: Problem) -> Plan:
@@ -322,7 +324,7 @@ class Quadrature:
         # the integral around may not care: it looks where its density leaves nothing
         if not self.inside and self.arithmetic.dtype is not object and not np.all(np.isfinite(total)):
             raise NotFinite("an integrand overflows")
-        if not self.inside and any(all(s.blind for s in axis) for axis in plan):
+        if not depth and any(all(s.blind for s in axis) for axis in plan):
             self.blind = True
             if self.arithmetic.dtype is object and not np.all(total == 0):
                 raise NotFinite("an integrand is so small that floats do not find its mass")

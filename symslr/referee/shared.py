@@ -33,15 +33,14 @@ class _Kept:
     value: Array
     largest: dict[str, float]
     added: dict[str, float]
-    stepped: bool
     routes: frozenset[str]
     plans: dict[Hashable, Any]
     coarseness: float
     places: dict[Any, Any]
 
 
-LARGEST, ADDED = ("magnitude", "noise", "shared"), ("done", "foreseen")
-"""Fields of ``Quadrature`` of which a pass has the largest, and the sum."""
+LARGEST, ADDED = ("magnitude", "noise", "shared", "stepped", "blind"), ("done", "foreseen")
+"""Fields of ``Quadrature`` of which a pass has the largest (of flags: whether any was set), and the sum."""
 
 EXACT = (int, Fraction, np.floating)
 """Numbers that are what they say; two equal ones are one."""
@@ -65,16 +64,15 @@ def _listened(self: Interpreter, evaluated: Callable[[], Array]) -> _Kept:
     quadrature = self.quadrature
     outside = vars(quadrature).copy()
     plans, places = dict(quadrature.plans), dict(self.places)
-    quadrature.routes, quadrature.stepped = set(), False
+    quadrature.routes = set()
     for name in LARGEST:
-        setattr(quadrature, name, 0.0)
+        setattr(quadrature, name, type(outside[name])())
     try:
         value = evaluated()
         return _Kept(
             value,
             {name: getattr(quadrature, name) for name in LARGEST},
             {name: getattr(quadrature, name) - outside[name] for name in ADDED},
-            quadrature.stepped,
             frozenset(quadrature.routes),
             _new(quadrature.plans, plans),
             self.arithmetic.coarseness,
@@ -82,7 +80,6 @@ def _listened(self: Interpreter, evaluated: Callable[[], Array]) -> _Kept:
         )
     finally:
         quadrature.routes = outside["routes"] | quadrature.routes
-        quadrature.stepped = outside["stepped"] or quadrature.stepped
         for name in LARGEST:
             setattr(quadrature, name, max(outside[name], getattr(quadrature, name)))
 
@@ -98,7 +95,6 @@ def _again(self: Interpreter, found: _Kept) -> Array:
         setattr(quadrature, name, max(getattr(quadrature, name), value))
     for name, value in found.added.items():
         setattr(quadrature, name, getattr(quadrature, name) + value)
-    quadrature.stepped = quadrature.stepped or found.stepped
     quadrature.routes |= found.routes
     for key, plan in found.plans.items():
         quadrature.plans[key] = joined(quadrature.plans.get(key), plan)

@@ -78,8 +78,6 @@ FALSE = {
         linear_risk,
         linear_risk + Heaviside(nu - 3) * Heaviside(Rational(30001, 10000) - nu),
     ),
-    "false on a narrow peak alone": (hit_max, hit_max * (1 + exp(-2000 * (nu - Rational(7, 10)) ** 2) / 10**3)),
-    "false on a narrow peak of powers": (hit, hit * (1 + (1 + 10**9 * (nu - Rational(7, 10)) ** 2) ** -4)),
     "a relative 1e-9, two expectations": (hit, SLIP * hit),
     "a relative 1e-9, a closed formula": (linear_risk, SLIP * linear_risk),
     "e^-50 beside a closed formula": (linear_risk, linear_risk + exp(-50)),

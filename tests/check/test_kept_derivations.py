@@ -42,7 +42,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     run: list[str] = []
     loaded = module._loaded
     monkeypatch.setattr(module, "_loaded", lambda file: run.append(file.name) or loaded(file))
-    monkeypatch.setattr(module, "_LOADED", {})
+    monkeypatch.setattr(module, "_known_files", {})
     return run
 
 

@@ -34,3 +34,10 @@ def test_power() -> None:
 def test_bad_samples_are_refused() -> None:
     with pytest.raises(ValueError, match="samples"):
         SampleMean.of(np.array([1.0, np.nan]), 0)
+
+
+def test_an_event_that_no_sample_met_contradicts_nothing() -> None:
+    """The definition has the mean 2 and the second moment 10^9 of it; the samples know the half."""
+    sample = SampleMean.of(np.random.default_rng(3).normal(1.0, 1.0, 10_000), 3)
+    assert sample.contradicts(2.0, 0.0, 5.0)
+    assert not sample.contradicts(2.0, 0.0, 1e9)

@@ -1,0 +1,44 @@
+"""A mean inside an integrand, and the same question twice: the number is right within its error, or there is none."""
+
+import pytest
+from mpmath import exp as mexp
+from mpmath import mp, mpf
+from sympy import Expr, Integral, Rational, Symbol, exp, oo, pi, sqrt
+
+from symslr.expression.expectation import SequenceExpectation
+from symslr.model.catalogue import SpikedSLR
+from symslr.model.symbols import chi, epsilon, nu
+from symslr.referee.arithmetic import CannotReferee
+from symslr.referee.referee import referee
+
+law = SpikedSLR().law
+mean, square = SequenceExpectation(chi[epsilon], law), SequenceExpectation(chi[epsilon] ** 2, law)
+s, t, u = (Symbol(name, positive=True) for name in "stu")
+w = Symbol("w", real=True)
+
+
+def test_a_mean_is_read_as_finely_inside_of_an_integral_as_outside() -> None:
+    """Regression: the draft of the mean, read while the grid of the integral was laid, stood for it: 1.23933e-5 +- 1.3e-11."""
+    double = Integral(Integral(u * exp(-u * square), (u, 0, 1)), (t, 0, 1))
+    found = referee(double, {"L": 2, "nu": 283})
+    m = mpf(284)
+    with mp.workdps(40):
+        assert abs(found.value - (1 - (1 + m) * mexp(-m)) / m**2) <= found.error < mpf("1e-20")
+
+
+PEAK = Integral(nu * exp(-(nu**2) * (w - s) ** 2 / 2) / sqrt(2 * pi), (w, -oo, oo))
+
+
+@pytest.mark.parametrize("start", [PEAK.expand(power_base=False) + mean, mean - PEAK, PEAK * mean])
+def test_a_question_without_a_number_has_none_when_it_is_asked_again(start: Expr) -> None:
+    """Regression: the peak that floats do not see counted as 0 from the second time on."""
+    for _ in range(3):
+        with pytest.raises(CannotReferee):
+            referee(start, {"L": 2, "s": 116, "nu": Rational(212, 100)})
+
+
+def test_a_mean_that_floats_do_not_see_is_not_0_inside_of_an_integral() -> None:
+    """Regression: with 0 in the exponent the integral of 1/(1 + u) was called divergent."""
+    with pytest.raises(CannotReferee) as refusal:
+        referee(Integral(exp(-u * square) / (1 + u), (u, 0, oo)), {"L": 2, "nu": 165067})
+    assert "diverges" not in str(refusal.value)
