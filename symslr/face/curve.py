@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -163,7 +165,7 @@ class Curve:
         """
         if not self.axes:
             raise ValueError("plot: found a curve without an axis; expected at least one list of numbers")
-        figure: Figure = need("matplotlib.figure", "a plot").Figure(figsize=(5.0, 3.4), layout="constrained")
+        figure: Figure = _shown()(figsize=(5.0, 3.4), layout="constrained")
         axes = figure.subplots()
         place = int(np.argmax(self.shape))
         others = list(self.axes.items())
@@ -185,6 +187,19 @@ class Curve:
         if path is not None:
             figure.savefig(path, dpi=DOTS)
         return figure
+
+
+@cache
+def _shown() -> Any:
+    """A figure that a notebook shows where it is the last line of a cell; one made without pyplot is not."""
+
+    class Shown(need("matplotlib.figure", "a plot").Figure):  # type: ignore[misc]
+        def _repr_png_(self) -> bytes:
+            out = BytesIO()
+            self.savefig(out, format="png", dpi=DOTS / 2)
+            return out.getvalue()
+
+    return Shown
 
 
 def _axis(name: str, numbers: Any) -> list[Any]:

@@ -64,6 +64,14 @@ def test_known_values() -> None:
     step = (s.bayes_risk(SPIKED)(nu=2.001) - s.bayes_risk(SPIKED)(nu=1.999)) / Fraction(1, 500)
     assert abs(float(slope) + 0.1077317246824) < 1e-11
     assert abs(float(step - slope)) < 1e-6
+    for risk, given, name in (
+        (s.bayes_risk(s.MaxSLR(length=3, noise=0)), {}, "nu"),
+        (s.population_risk(s.MaxSLR(length=3, noise=0), "softplus"), {"nu": 2}, "a"),
+    ):
+        by_rule = s.evaluate(risk.diff(name), **given, **{name: 2})
+        by_steps = (risk(**given, **{name: 2.001}) - risk(**given, **{name: 1.999})) / Fraction(1, 500)
+        assert abs(float(by_rule - by_steps)) < 1e-6
+        assert float(by_rule.error) < 1e-11
 
 
 def test_a_symbol_is_one_by_any_name() -> None:
@@ -112,7 +120,7 @@ def test_a_curve_is_a_table(tmp_path: Path) -> None:
     assert (tmp_path / "c.csv").read_text() == text
     assert text.splitlines()[0] == "nu,length,value,error,kind,digits,reason"
     assert curve.to_latex().count(r"\\") == 7
-    curve.plot(tmp_path / "c.pdf")
+    assert curve.plot(tmp_path / "c.pdf")._repr_png_().startswith(b"\x89PNG")
     assert (tmp_path / "c.pdf").read_bytes().startswith(b"%PDF")
 
 
