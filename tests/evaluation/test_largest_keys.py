@@ -17,7 +17,6 @@ from symslr.evaluation.location.attention_function import AttentionFunction
 from symslr.evaluation.location.samples import attention
 from symslr.evaluation.location.samples.attention import LargestKeys, _largest_keys
 from symslr.evaluation.location.setting import Setting
-from symslr.expression.value import Kind
 from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.symbols import l, x
 from symslr.simulate.location import entmax, location_monte_carlo, sparsemax
@@ -37,11 +36,10 @@ def _found(z: float, length: int, strength: int) -> float:
 def test_the_largest_key_alone_has_an_exact_risk_at_any_length() -> None:
     """1 - P(chi_eps largest)^2, P = E[Phi(x)^(L-1)] at x = sqrt(nu) + Z."""
     for length, strength in ((10**3, 20), (10**6, 40), (10**9, 62)):
-        found = risk_value(task(length, strength), ONE, 1, seconds=0.3)
-        hit = quad(_found, -9, 9, args=(length, strength), limit=200)[0]
-        assert found.kind is Kind.STATISTICAL
-        assert abs(float(found.value) - (1 - hit**2)) < 5 * float(found.error)
-        assert float(found.error) < 5e-3
+        found = risk_value(task(length, strength), ONE, 1)
+        hit = quad(_found, -9, 9, args=(length, strength), limit=200, epsabs=1e-13)[0]
+        assert abs(float(found.value) - (1 - hit**2)) < 1e-10
+        assert float(found.error) < 1e-10
 
 
 def test_all_keys_and_the_largest_ones_give_one_risk(monkeypatch: pytest.MonkeyPatch) -> None:

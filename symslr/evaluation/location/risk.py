@@ -20,6 +20,7 @@ from symslr.evaluation.location.means import Estimate
 from symslr.evaluation.location.minima.least import LeastRisk, least_risk_and_place
 from symslr.evaluation.location.minima.search import best_head
 from symslr.evaluation.location.moments import Risk
+from symslr.evaluation.location.weighed import least_of_largest, risk_of_largest
 from symslr.evaluation.minima.least import least_risk
 from symslr.expression.value import Value
 from symslr.model.attention import Attention
@@ -57,6 +58,12 @@ def risk_value(
     if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
         expr = population_risk(standard, chosen.base, exact(scale, "scale") * unit)
         return evaluate(expr, {}, digits)
+    single = _single_selection(plain, chosen)
+    if (
+        single is not None
+        and (formula := risk_of_largest(single, chosen.base, exact(scale, "scale") * unit)) is not None
+    ):
+        return evaluate(formula, {}, digits)
     risks = Risk.of(chosen, plain, seconds)
     if chosen.heads > 1 or risks.attend.setting.directions > 1 or risks.attend.own or chosen.bias == "free":
         raise CannotEvaluate(
@@ -113,6 +120,9 @@ def least_value(
         assert isinstance(chosen.base, Attention)
         value, places = least_risk(standard, chosen.base, {}, digits)
         return value, {name: _rescaled(found, unit) if name == "a" else found for name, found in places.items()}
+    single = _single_selection(plain, chosen)
+    if single is not None and (known := least_of_largest(single, chosen.base, digits)) is not None:
+        return known
     risks, one = Risk.of(chosen, plain, seconds), None
     if chosen.heads > 1:
         with suppress(CannotEvaluate):
@@ -148,6 +158,12 @@ def _standard(task: LocationTask, attention: LocatedAttention) -> Any:
     if isinstance(attention.base, Selection) or not plain or task.key_covariance is not None:
         return None
     return task.reduced()
+
+
+def _single_selection(task: LocationTask, attention: LocatedAttention) -> Any:
+    """The task as a ``Task`` with exchangeable tokens, for a selection by the keys themselves."""
+    plain = attention.heads == 1 and attention.bias is None and attention.filter in (None, "matched")
+    return task.reduced() if isinstance(attention.base, Selection) and plain and task.key_covariance is None else None
 
 
 def _rescaled(value: Value, unit: Expr) -> Value:

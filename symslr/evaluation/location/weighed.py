@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from mpmath import mpf
 from sympy import Expr, S
 
 from symslr.evaluation.engine import evaluate
@@ -25,16 +26,20 @@ from symslr.evaluation.location.tables.rules import SEARCH, Rule
 from symslr.evaluation.minima.least import all_on_the_largest
 from symslr.evaluation.sampling.points import uniforms
 from symslr.evaluation.sampling.sequences import Draws
+from symslr.expression.expectation import ScalarExpectation
+from symslr.expression.special import NormalCdf
 from symslr.expression.value import Kind, Value
+from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.task import LocationTask
-from symslr.model.scalar_law import ScalarLaw
-from symslr.model.symbols import Delta, L
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
+from symslr.model.symbols import Delta, L, chi, epsilon, x
 from symslr.model.task import Task
 from symslr.parallel.blas import on_one_blas_thread
 from symslr.theory.bayes import bayes_risk
+from symslr.theory.definitions import over_length
 
 SEARCH_SEQUENCES, SEARCH_KEYS = 2**12, 2**17
 """Most sequences drawn for a search, and most keys of all of them together (1 MiB)."""
@@ -62,6 +67,9 @@ def selected_risk(
         ValueError: for missing values.
     """
     began, here = time.perf_counter(), _with_values(task, values)
+    formula = risk_of_largest(here, selection, scale)
+    if formula is not None:
+        return evaluate(formula, {}, digits)
     risks = _risk(here, selection, seconds)
     place = ParameterValues(np.array([[float(exact(scale, "scale"))]]), np.zeros(1), 0.0, ())
     return risk_from_excess(risks.value(place), here.noise, digits, began)
@@ -85,7 +93,38 @@ def least_selected_risk(
     began, here = time.perf_counter(), _with_values(task, values)
     if here.law.selects_largest:
         return all_on_the_largest(evaluate(here.noise**2, {}, digits))
+    known = least_of_largest(here, selection, digits)
+    if known is not None:
+        return known
     return least_risk_and_place(_risk(here, selection, seconds), here.noise, digits, began)
+
+
+def risk_of_largest(task: Task, selection: Attention | Selection, scale: object) -> Expr | None:
+    """The risk of top(1) at a scale that is not 0, as a formula: Delta^2 + 1 - P^2, P = E g(x) Phi(+-x)^(L-1) of one N(0, 1) token.
+
+    None for another selection, and where the posterior is not that of single tokens that are N(0, 1).
+    """
+    own = task.weight.subs(chi[epsilon], x)
+    if selection != Selection("top", 1) or exact(scale, "scale") == 0 or own.has(chi, epsilon, L):
+        return None
+    if task.base != STANDARD_NORMAL:
+        return None
+    side = 1 if exact(scale, "scale") > 0 else -1
+    hit = ScalarExpectation(own * NormalCdf(side * x) ** (L - 1), x, STANDARD_NORMAL)
+    return (
+        task.noise**2 + 1 - over_length(hit.subs(L, task.length) if task.length.is_Integer else hit, task.length) ** 2
+    )
+
+
+def least_of_largest(task: Task, selection: Attention | Selection, digits: int | None) -> LeastRisk | None:
+    """The least risk of top(1), which is the same at every scale of one sign; None as ``risk_of_largest``."""
+    exprs = {said: risk_of_largest(task, selection, sign) for said, sign in (("every a > 0", 1), ("every a < 0", -1))}
+    if None in exprs.values():
+        return None
+    found = {said: evaluate(expr, {}, digits) for said, expr in exprs.items()}
+    best = min(found, key=lambda said: float(found[said].value))
+    place = replace(found[best], value=mpf(1 if ">" in best else -1), error=mpf("inf"), digits=0, method=best)
+    return found[best], {"a": place}
 
 
 @dataclass(frozen=True)
