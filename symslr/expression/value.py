@@ -52,7 +52,7 @@ class Value:
     kind: Kind
     digits: int
     method: str
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
     at: Mapping[str, Value] = field(default_factory=dict, compare=False)
 
     def __float__(self) -> float:
@@ -94,6 +94,18 @@ class Value:
 
     def __abs__(self) -> Value:
         return replace(self, value=abs(self.value))
+
+    def __pow__(self, power: int) -> Value:
+        if isinstance(power, bool) or not isinstance(power, int):
+            return NotImplemented
+        found = _made(self.value**0, 0 * self.error, self.kind, "1")
+        for _ in range(abs(power)):
+            found = found * self
+        found = replace(found, method=f"({self.method})^{power}")
+        return found if power >= 0 else found.inverse()
+
+    def __round__(self, places: int = 0) -> float:
+        return round(float(self.value), places)
 
     def inverse(self) -> Value:
         """1 over the value.
@@ -177,6 +189,11 @@ def _combined(one: Value, other: object, sign: str, of: Any, slopes: Any) -> Val
     """A value of two, of which the second may be a number. Source of the bound: |x y - x' y'| <= |y| e + |x| e' + e e'."""
     with workdps(max(one.digits, getattr(other, "digits", 0), 15) + SPARE_DIGITS):
         second = other if isinstance(other, Value) else _made(_number(other), mpf(0), one.kind, str(other))
+        if isinstance(one.value, np.ndarray) or isinstance(second.value, np.ndarray):
+            one, second = (
+                replace(own, value=np.asarray(own.value, float), error=np.asarray(own.error, float))
+                for own in (one, second)
+            )
         first, last = slopes(one.value, second.value)
         kinds = (one.kind, second.kind)
         if Kind.STATISTICAL in kinds:

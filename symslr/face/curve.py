@@ -206,6 +206,8 @@ def _axis(name: str, numbers: Any) -> list[Any]:
     found = list(numbers.tolist() if hasattr(numbers, "tolist") else numbers) if _is_many(numbers) else [numbers]
     if not found:
         raise ValueError(f"{name}: found an empty axis; expected at least one number")
+    if any(isinstance(own, list | tuple | set) for own in found):
+        raise ValueError(f"{name}: found a table; expected a list of numbers")
     return found
 
 

@@ -15,7 +15,7 @@ from symslr.expression.expectation import Expectation, LengthExpectation, Scalar
 from symslr.expression.special import NormalCdf
 from symslr.expression.value import Value
 from symslr.face.curve import Curve
-from symslr.model.exact import exact
+from symslr.model.exact import check_is, exact
 from symslr.model.symbols import x
 
 
@@ -25,6 +25,7 @@ def value_of(expr: Expr, values: Mapping[Any, object], digits: int | None, named
     Raises:
         CannotEvaluate, ValueError: as ``evaluate``.
     """
+    check_is(values, Mapping, "values", 'nu=2 or {"nu": 2}')
     return evaluate(expr, {**values, **named}, digits)
 
 

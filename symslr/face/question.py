@@ -10,6 +10,7 @@ from sympy import Expr, Symbol, latex
 
 from symslr.expression.value import Value
 from symslr.face.curve import Curve
+from symslr.model.exact import check_is
 from symslr.model.symbols import NAMES
 
 Answer = Callable[[dict[Any, Any], int | None], Value]
@@ -41,6 +42,7 @@ class Question:
             CannotEvaluate: where there is no value, with the reason.
             ValueError: for a value that is missing, unknown or inadmissible.
         """
+        check_is(values, Mapping, "values", 'nu=2 or {"nu": 2}')
         asked = {name.name if isinstance(name, Symbol) else name: own for name, own in {**values, **named}.items()}
         return self.answer({**self.given, **{NAMES.get(name, name): own for name, own in asked.items()}}, digits)
 
@@ -59,6 +61,14 @@ class Question:
         if self.expr is None:
             raise ValueError(f"{self.title}: no formula; expected a call with values")
         return self.expr.doit()
+
+    def diff(self, *symbols: object) -> Expr:
+        """No rule differentiates it.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(f"{self.title}: no rule differentiates it; expected differences of its values")
 
     def latex(self) -> str:
         """The definition as LaTeX."""

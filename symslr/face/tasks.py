@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from symslr.model.exact import check_is, exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.attention import LocatedAttention, Selection, selection_from_text
 from symslr.model.location.task import LocationTask
+from symslr.model.ranges import real_number
 from symslr.model.request import is_selection
 from symslr.model.separation import Separation
 from symslr.model.symbols import NAMES, L, a
@@ -216,6 +217,11 @@ def separation(**given: object) -> Question:
     """
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
+        names = {own.name: own.default is MISSING for own in fields(Separation)}
+        unknown, missing = sorted(values.keys() - names), [own for own in names if names[own] and own not in values]
+        if unknown or missing:
+            found = f"found {unknown[0]}" if unknown else f"no value for {missing[0]}"
+            raise ValueError(f"separation: {found}; expected {', '.join(names)}")
         return separation_report(Separation(**values), digits=digits or USUAL_DIGITS).fixed_row
 
     return Question("P(softmax separates, linear does not), one marked row", answer, given, source="deng2023")
@@ -290,4 +296,4 @@ def _ridges(ridge: Any) -> tuple[float, float]:
 def _alpha(values: dict[Any, Any]) -> float:
     if "alpha" not in values:
         raise ValueError("no value for alpha; give one as alpha=4")
-    return float(values.pop("alpha"))
+    return real_number(exact(values.pop("alpha"), "alpha"), "alpha")

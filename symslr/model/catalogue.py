@@ -43,7 +43,7 @@ def MaxSLR(nu: Expr = nu, length: object = L, noise: Expr = Delta) -> Task:
 
     Source: arXiv 2509.21936, section 2.
     """
-    if nu == oo:
+    if exact(nu, "nu") == oo:
         return Task(L * IsLargest.of(epsilon, L), length, noise, name="max")
     strength = _strength(nu)
     total = Sum(exp_(strength * chi[l]), (l, 1, L))

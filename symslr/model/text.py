@@ -92,12 +92,17 @@ def parse_expression(
     return results[0]
 
 
+INFINITE = {"inf": oo, "oo": oo, "-inf": -oo, "-oo": -oo}
+
+
 def formula(text: str, what: str) -> Expr:
     """A formula in the symbols that every room shares, by their names; ``eps`` is the hidden position.
 
     Raises:
         TextError: as ``parse_expression``.
     """
+    if text.strip() in INFINITE:
+        return INFINITE[text.strip()]
     named = {name: own for name, own in vars(shared).items() if isinstance(own, (Symbol, IndexedBase))}
     return parse_expression(
         text, {**named, "eps": shared.epsilon}, bound_indices=("l", "m") if "sum(" in text else (), what=what

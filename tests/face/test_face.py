@@ -175,6 +175,12 @@ def test_values_are_numbers_with_errors() -> None:
     assert float(np.asarray(one)) == 2.0
     assert s.bayes_risk(SPIKED)(nu=2).latex() == "0.3524232688842"
     assert sum([one, two]).value == -1
+    assert abs(float((one**2).error) - 0.41) < 1e-12
+    assert float(one**-1) == 0.5
+    assert s.bayes_risk(SPIKED)(nu=2) == s.bayes_risk(SPIKED)(nu=2)
+    both = s.bayes_risk(SPIKED)(nu=[1.0, 2.0]) + 1
+    assert both.value.dtype == float
+    assert s.MaxSLR(nu="inf") == s.MaxSLR(nu=math.inf)
 
 
 def test_theory_beside_a_fit() -> None:
@@ -242,6 +248,11 @@ def test_chains_and_citations() -> None:
         ),
         (lambda: s.least_risk(SPIKED, "sofmax"), 'did you mean "softmax"'),
         (s.bayes_risk(SPIKED), "no value for nu"),
+        (lambda: s.bayes_risk(SPIKED)(2), "values: found int 2"),
+        (lambda: s.bayes_risk(SPIKED).curve(nu=[[1, 2]]), "nu: found a table"),
+        (lambda: s.bayes_risk(LOCATED["prior"]).diff("nu"), "no rule differentiates it"),
+        (s.separation(n=3), "separation: no value for d"),
+        (lambda: s.fitted(SPIKED, "softmax", ridge=1)(alpha="x", nu=2), "alpha: found x"),
         (lambda: s.sample(s.SpikedSLR(noise=0), 3, dimension=4, seed=0, nu=2), "length: found none"),
         (
             lambda: s.sample(s.Task("chi[eps]**2*sum(chi[l]**2, l)/(L + 2)", 3, 0), 3, dimension=4, seed=0),
