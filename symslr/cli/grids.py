@@ -64,6 +64,9 @@ def show(
 
     if plot is not None and plot.suffix not in (".pdf", ".svg", ".png"):
         raise ValueError(f"--plot: found {plot.name}; expected a name that ends in .pdf, .svg or .png")
+    for option, path in (("--csv", csv), ("--plot", plot)):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise ValueError(f"{option}: found no folder {path.absolute().parent}; expected one that exists")
     curve = Curve.over(value, grid)
     if csv is not None:
         curve.to_csv(csv)

@@ -69,6 +69,8 @@ class Asked(Expr):
 def _own(symbol: Any, own: Mapping[str, Symbol]) -> Any:
     if isinstance(symbol, Symbol):
         return own.get(symbol.name, symbol)
+    if isinstance(symbol, tuple):
+        return (_own(symbol[0], own), *symbol[1:])
     if not isinstance(symbol, str):
         return symbol
     if symbol not in own:

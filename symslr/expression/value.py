@@ -10,10 +10,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from mpmath import inf, isfinite, log10, mp, mpf, nstr, workdps
+from mpmath import fneg, inf, isfinite, log10, mp, mpf, nstr, workdps
+
+from symslr.model.exact import exact
 
 NOTHING = 0.01
 """Part of its error up to which a number is printed as 0: 7e-109 +- 7e-4 has no digits."""
+LARGEST_POWER = 100
+STANDARD_ERRORS = 4
+"""By which statistical values differ where one is said to be larger."""
 SPARE_DIGITS = 5
 """Beyond those of the numbers, in which sums and products are formed."""
 HUGE = 20_000
@@ -44,7 +49,8 @@ class Value:
         at: of a least value the place at which it is attained, by the name of the parameter.
 
     Values and numbers add, subtract, multiply and divide; errors are carried through, as bounds, or as independent standard
-    errors where one is statistical. ``<`` and ``>`` hold where the errors leave no doubt, else they raise ``ValueError``.
+    errors where one is statistical. ``<`` and ``>`` are told where the errors (four standard ones) leave no
+    doubt, else they raise ``ValueError``.
     """
 
     value: Any
@@ -57,6 +63,8 @@ class Value:
 
     def __float__(self) -> float:
         return float(self.value)
+
+    __array_ufunc__ = None  # an array on the left hands its sum to the value, which knows its error
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self.value if isinstance(self.value, np.ndarray) else float(self.value), dtype)
@@ -84,25 +92,30 @@ class Value:
         return self * other
 
     def __truediv__(self, other: object) -> Value:
-        return self * (other.inverse() if isinstance(other, Value) else _number(other) ** -1)
+        return self * _value_of(other, self).inverse()
 
     def __rtruediv__(self, other: object) -> Value:
         return self.inverse() * other
 
     def __neg__(self) -> Value:
-        return replace(self, value=-self.value)
+        negative = -self.value if isinstance(self.value, np.ndarray) else fneg(self.value, exact=True)
+        return replace(self, value=negative)
 
     def __abs__(self) -> Value:
-        return replace(self, value=abs(self.value))
+        if isinstance(self.value, np.ndarray):
+            return replace(self, value=abs(self.value))
+        return -self if self.value < 0 else self
 
     def __pow__(self, power: int) -> Value:
-        if isinstance(power, bool) or not isinstance(power, int):
+        if isinstance(power, bool) or not isinstance(power, int) or not 0 < abs(power) <= LARGEST_POWER:
             return NotImplemented
-        found = _made(self.value**0, 0 * self.error, self.kind, "1")
-        for _ in range(abs(power)):
+        found = self
+        for n in range(1, abs(power)):
             found = found * self
+            if self.kind is Kind.STATISTICAL:  # of one number, not of independent ones
+                found = replace(found, error=(n + 1) * abs(self.value) ** n * self.error)
         found = replace(found, method=f"({self.method})^{power}")
-        return found if power >= 0 else found.inverse()
+        return found if power > 0 else found.inverse()
 
     def __round__(self, places: int = 0) -> float:
         return round(float(self.value), places)
@@ -120,13 +133,17 @@ class Value:
             return _made(1 / self.value, error, self.kind, f"1/({self.method})")
 
     def __lt__(self, other: object) -> bool:
-        difference = self - other
-        if not np.all(abs(difference.value) > difference.error):
-            raise ValueError(f"{self!r} and {other!r} are not told apart by their errors")
-        return bool(np.all(difference.value < 0))
+        return self._is_beside(other, -1)
 
     def __gt__(self, other: object) -> bool:
-        return not self < other
+        return self._is_beside(other, 1)
+
+    def _is_beside(self, other: object, side: int) -> bool:
+        difference = self - other
+        doubt = difference.error * (STANDARD_ERRORS if difference.kind is Kind.STATISTICAL else 1)
+        if not np.all(abs(difference.value) > doubt):
+            raise ValueError(f"{self!r} and {other!r} are not told apart by their errors")
+        return bool(np.all(side * difference.value > 0))
 
     def latex(self) -> str:
         """The number as LaTeX, with the digits that its error leaves."""
@@ -175,28 +192,31 @@ class Value:
         return _upwards(_exact(self.error) + abs(Fraction(Decimal(text)) - _exact(self.value)), digits)
 
 
-def _number(number: object) -> Any:
-    """A number that is taken as exact, as an mpmath one."""
-    if isinstance(number, np.ndarray):
+def _value_of(number: object, beside: Value) -> Value:
+    """A number, an array, a formula or its text as a value without an error but that of its rounding."""
+    if isinstance(number, Value):
         return number
-    numerator, denominator = getattr(number, "numerator", None), getattr(number, "denominator", None)
-    if numerator is not None and denominator is not None:
-        return mpf(int(numerator)) / int(denominator)
-    return mpf(number)
+    if isinstance(number, np.ndarray):
+        return Value(number.astype(float), np.zeros(number.shape), beside.kind, beside.digits, "array")
+    found = exact(number, "number")
+    with workdps(max(beside.digits, 15) + 2 * SPARE_DIGITS):
+        return _made(mpf(found._to_mpmath(mp.prec)), mpf(0), beside.kind, str(number))
 
 
 def _combined(one: Value, other: object, sign: str, of: Any, slopes: Any) -> Value:
     """A value of two, of which the second may be a number. Source of the bound: |x y - x' y'| <= |y| e + |x| e' + e e'."""
-    with workdps(max(one.digits, getattr(other, "digits", 0), 15) + SPARE_DIGITS):
-        second = other if isinstance(other, Value) else _made(_number(other), mpf(0), one.kind, str(other))
-        if isinstance(one.value, np.ndarray) or isinstance(second.value, np.ndarray):
-            one, second = (
-                replace(own, value=np.asarray(own.value, float), error=np.asarray(own.error, float))
-                for own in (one, second)
-            )
+    second = _value_of(other, one)
+    if isinstance(one.value, np.ndarray) or isinstance(second.value, np.ndarray):
+        one, second = (
+            replace(own, value=np.asarray(own.value, float), error=np.asarray(own.error, float))
+            for own in (one, second)
+        )
+    with workdps(max(one.digits, second.digits, 15) + SPARE_DIGITS):
         first, last = slopes(one.value, second.value)
         kinds = (one.kind, second.kind)
-        if Kind.STATISTICAL in kinds:
+        if other is one and sign == "-":
+            error = 0 * one.error
+        elif Kind.STATISTICAL in kinds and other is not one:
             error = ((first * one.error) ** 2 + (last * second.error) ** 2) ** 0.5
         else:
             error = first * one.error + last * second.error + (one.error * second.error if sign == "*" else 0)

@@ -136,7 +136,7 @@ class Curve:
         pd = need("pandas", "a DataFrame")
         frame = pd.DataFrame(self.rows())
         numbers = [name for name in frame if name in ("value", "error") or str(name).startswith("at_")]
-        return frame.assign(**{str(name): pd.to_numeric(frame[name]) for name in numbers})
+        return frame.assign(**{str(name): frame[name].map(float) for name in numbers})
 
     def to_xarray(self) -> xr.Dataset:
         """An xarray Dataset with ``value`` and ``error`` along the axes."""
@@ -148,7 +148,7 @@ class Curve:
 
     def to_latex(self) -> str:
         """A tabular of parameters and values, each with the digits that its error leaves."""
-        head = " & ".join([*(f"${name}$" for name in self.axes), "value"])
+        head = " & ".join([*(LETTERS.get(name, name) for name in self.axes), "value"])
         lines = [
             " & ".join([*(f"${own}$" for own in place), f"${v.latex()}$" if isinstance(v, Value) else "--"]) + r" \\"
             for place, v in zip(product(*self.axes.values()), self.points)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from mpmath import mpf
-from sympy import Expr
+from sympy import Expr, Symbol
 
 from symslr.evaluation.finite_sample.bayes_optimal import bayes_optimal as bayes_optimal_at
 from symslr.evaluation.finite_sample.fit import finite_sample, tuned_finite_sample
@@ -165,6 +165,8 @@ def simulate_fit(
     """
     chosen = attention_of(attention)
     check_is(task, Task, "task", "SpikedSLR()")
+    if seeds < 2:
+        raise ValueError(f"seeds: found {seeds}; expected at least 2, as one fit has no standard error")
     r_k, r_v = _ridges(ridge)
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
@@ -244,12 +246,18 @@ def sample(
     """
     rng = np.random.default_rng(seed)
     given: dict[object, object] = {NAMES.get(name, name): value for name, value in values.items()}
+    if not isinstance(task, LocationTask):
+        check_is(task, Task, "task", "SpikedSLR()")
+    known = task.free_symbols if isinstance(task, LocationTask) else task.law.free_symbols | task.noise.free_symbols
+    names = {symbol.name for symbol in known if isinstance(symbol, Symbol)} - ({"L"} if task.length != L else set())
+    unknown = sorted(str(name) for name in given.keys() - names - ({"L"} if task.length == L else set()))
+    if unknown:
+        raise ValueError(f"sample: found {unknown[0]}; expected {', '.join(sorted(names)) or 'no value'}")
     if isinstance(task, LocationTask):
         drawn = LocationSampler.of(task, given).draw(size, rng)
         frame = orthogonal_frame(dimension, dimension, rng).T / np.sqrt(dimension)
         X, y, hidden, weights = embedded(drawn, frame, rng), drawn.y, drawn.relevant, np.ones(size)
     else:
-        check_is(task, Task, "task", "SpikedSLR()")
         length = given.get("L") if task.length == L else task.length
         if length is None or isinstance(length, LengthLaw):
             raise ValueError(f"length: found {length or 'none'}; expected a fixed length, such as length=3")
