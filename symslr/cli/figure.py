@@ -11,10 +11,10 @@ import typer
 
 from symslr.budget import end_after
 from symslr.cli import options
+from symslr.cli.grids import spaced
 from symslr.export.places import refuse_unwritable_folder
 from symslr.library.figures import figure_functions
 from symslr.library.folders import builtin_folder, files_of
-from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
     from symslr.export.figures import Figure
@@ -92,17 +92,13 @@ def _write(chosen: Figure, out: Path, as_json: bool) -> None:
 
 
 def _grid(text: str) -> list[Fraction]:
-    """A:B:N as N numbers from A to B.
+    """A:B:N as N strengths from A to B.
 
     Raises:
         ValueError: in one line, for another text.
     """
-    parts = text.split(":")
     expected = f"expected A:B:N with 0 <= A < B and N from 2 to {MOST}, such as 0.1:20:40"
-    if len(parts) != 3 or not parts[2].isdecimal() or not 2 <= int(parts[2]) <= MOST:
+    found = spaced(text, "--nu", expected, MOST)
+    if not 0 <= found[0] < found[-1]:
         raise ValueError(f"--nu: found {options.shown(text)}; {expected}")
-    low, high = (Fraction(str(read_number(part, what="--nu"))) for part in parts[:2])
-    if not 0 <= low < high:
-        raise ValueError(f"--nu: found {options.shown(text)}; {expected}")
-    count = int(parts[2])
-    return [low + (high - low) * i / (count - 1) for i in range(count)]
+    return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from symslr.cli.options import shown
 from symslr.model.text_numbers import in_short, read_number
 
 if TYPE_CHECKING:
@@ -35,20 +36,25 @@ def axes(texts: Mapping[str, str | None]) -> dict[str, list[str]]:
         if text is None:
             continue
         if ":" in text and name != "length":
-            found[name] = _spaced(text, f"--{name}")
+            expected = "expected LOW:HIGH:COUNT, such as 0.25:12:16"
+            found[name] = list(map(in_short, spaced(text, f"--{name}", expected, MOST)))
         elif "," in text and ":" not in text:
             found[name] = [part.strip() for part in text.split(",")]
     return found
 
 
-def _spaced(text: str, what: str) -> list[str]:
+def spaced(text: str, what: str, expected: str, most: int) -> list[Fraction]:
+    """LOW:HIGH:COUNT as so many numbers, evenly spaced.
+
+    Raises:
+        ValueError: in one line that ends with ``expected``, for another text, or a count outside 2..``most``.
+    """
     parts = text.split(":")
-    expected = "expected LOW:HIGH:COUNT, such as 0.25:12:16"
-    if len(parts) != 3 or not parts[2].strip().isdigit() or not 1 < int(parts[2]) <= MOST:
-        raise ValueError(f"{what}: found {text!r}; {expected}")
+    if len(parts) != 3 or not parts[2].strip().isdecimal() or not 2 <= int(parts[2]) <= most:
+        raise ValueError(f"{what}: found {shown(text)}; {expected}")
     low, high = (Fraction(read_number(part, what=what)) for part in parts[:2])
     steps = int(parts[2]) - 1
-    return [in_short((low * (steps - n) + high * n) / steps) for n in range(steps + 1)]
+    return [(low * (steps - n) + high * n) / steps for n in range(steps + 1)]
 
 
 def show(

@@ -117,10 +117,10 @@ def least_risk(task: AnyTask, attention: AnyAttention, bounds: Mapping[Any, tupl
 def fitted(task: Task, attention: Attention | str, *, ridge: Any = "tuned", seed: int = 0, **given: object) -> Question:
     """The test risk of a fit to N = alpha D samples, D -> infinity, by the replica-symmetric theory.
 
-    ``alpha`` is one of its parameters. Its errors are standard errors.
+    ``alpha`` is one of its parameters. Its errors are standard errors; ``at`` holds the order parameters of the fit.
 
     Args:
-        ridge: of key and value, a pair; one number for both; or "tuned", the pair of least test risk, which is then ``at``.
+        ridge: of key and value, a pair; one number for both; or "tuned", the pair of least test risk.
         seed: of the sampling.
 
     Source: arXiv 2509.21936, Result 5.1.
