@@ -14,6 +14,9 @@ from contextlib import contextmanager
 LONGEST = 1e7
 """Seconds that may be given, some four months: the timers of some systems take no more."""
 
+leave: Callable[[int], object] = os._exit
+"""How a process ends at its limit; where several commands share one process, as in tests, another way is put here."""
+
 _far: list[str] = []
 
 
@@ -35,7 +38,7 @@ def end_after(seconds: float, instead: str) -> None:
     def end(*_: object) -> None:
         more = f"{instead}, or give more time (--seconds {10 * seconds:g})"
         os.write(2, f"symslr: no answer in {seconds:g} s of processor time{''.join(_far)}; {more}\n".encode())
-        os._exit(2)
+        leave(2)
 
     _far.clear()
     _begin(seconds, end)

@@ -68,6 +68,15 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def pytest_configure() -> None:
     import hypothesis
 
+    from symslr import budget
+    from symslr.cli import options
+
+    # A command that a test calls has its usual limit of time ten times over, as a busy machine is slower, and at the limit
+    # the test ends and not the process with all its other tests.
+    for option in (options.SecondsOption, options.LongSecondsOption):
+        option.default *= 10
+    budget.leave = sys.exit
+
     # The machine decides how long an example takes, so no deadline; a failure found once is found by everyone.
     hypothesis.settings.register_profile("symslr", deadline=None, derandomize=True, print_blob=True)
     hypothesis.settings.load_profile("symslr")
