@@ -4,6 +4,8 @@ VENV := .venv-make
 BIN := $(VENV)/bin
 JOBS ?= 2
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# A process that dies ends the run: pytest-xdist starts another, which may wait for a second test of its last file for ever.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --max-worker-restart=0
 INPUTS := $(shell find symslr derivations figures validation -name '*.py' -o -name '*.toml' -o -name '*.bib' -o -name '*.json' -o -name '*.css' -o -name '*.js')
 
 # One thread per process: the parallelism is in the processes, and sums keep their order.
@@ -33,7 +35,7 @@ report-full: $(VENV)/.full
 # All quick tests and a tenth of those of tests/slow.txt, drawn by a seed that is printed; SEED=N repeats it.
 SEED ?= $(shell $(PYTHON) -c 'import secrets; print(secrets.randbelow(10**6))')
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) --sample $(SEED)
+	$(PYTEST) --sample $(SEED)
 
 # Kept numbers and verdicts, a tenth of each by seeds that are printed: of the numbers the cheap ones, of the verdicts also all
 # whose chain has changed.
@@ -42,7 +44,7 @@ sample: $(VENV)/.test
 	$(BIN)/symslr check --changed
 
 test-all: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(PYTEST)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
