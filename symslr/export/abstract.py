@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 FILE = "abstract.toml"
@@ -20,7 +21,8 @@ class Abstract:
 
     Attributes:
         words: (heading, text) pairs: in plain words what was asked, found, new and different.
-        says: sentences, text with mathematics between dollar signs.
+        says: sentences, text with mathematics between dollar signs; in these and in ``words`` a number of the report stands
+            as its name, <steps>, see ``Content.counts``.
         formulas: (name of a derivation, what its result is) pairs.
         figure: the name of the figure beside them; empty for none.
     """
@@ -29,6 +31,21 @@ class Abstract:
     formulas: tuple[tuple[str, str], ...] = ()
     figure: str = ""
     words: tuple[tuple[str, str], ...] = ()
+
+    def filled(self, counts: Mapping[str, int]) -> Abstract:
+        """The same with numbers in the place of their names.
+
+        Raises:
+            ValueError: for a name that is none of ``counts``.
+        """
+
+        def number(name: re.Match[str]) -> str:
+            if name[1] not in counts:
+                raise ValueError(f"abstract: found {name[0]}; expected one of {', '.join(counts)}")
+            return str(counts[name[1]])
+
+        said = tuple((heading, re.sub(r"<(\w+)>", number, text)) for heading, text in self.words)
+        return replace(self, says=re.sub(r"<(\w+)>", number, self.says), words=said)
 
 
 def abstract_in(folder: Path) -> Abstract | None:

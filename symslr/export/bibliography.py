@@ -10,6 +10,7 @@ from pathlib import Path
 from pybtex.database import Entry
 from pybtex.database.input.bibtex import Parser
 from pybtex.exceptions import PybtexError
+from pybtex.plugin import find_plugin
 
 KEY = re.compile(r"[a-z]+[0-9]{4}[a-z]?")
 ARXIV = re.compile(r"arXiv[: ](\d{4}\.\d{4,5})")
@@ -21,7 +22,7 @@ class UnknownReference(ValueError):
 
 @dataclass(frozen=True)
 class Reference:
-    """A source: its key, and what its BibTeX entry says in the words of a list of references."""
+    """A source: its key, and its BibTeX entry."""
 
     key: str
     entry: Entry
@@ -30,47 +31,10 @@ class Reference:
         """A field of the entry without braces; empty where there is none."""
         return str(self.entry.fields.get(name, "")).translate({ord("{"): None, ord("}"): None})
 
-    @property
-    def title(self) -> str:
-        """The title."""
-        return self.field("title")
-
-    @property
-    def year(self) -> str:
-        """The year in which it appeared."""
-        return self.field("year")
-
-    @property
-    def arxiv(self) -> str:
-        """The arXiv number; empty where there is none."""
-        return self.field("eprint")
-
-    @property
-    def place(self) -> str:
-        """Journal, volume and pages, or conference, or publisher, and a note, on one line."""
-        number = self.field("number")
-        volume = self.field("volume") + (f"({number})" if number else "")
-        venue = self.field("journal") or self.field("booktitle") or self.field("publisher")
-        parts = f"{venue} {volume}".strip(), self.field("pages").replace("--", "–"), self.field("note")
-        return ", ".join(filter(None, parts))
-
-    @property
-    def link(self) -> str:
-        """Where the source is found online; empty where it has neither DOI nor arXiv number."""
-        if doi := self.field("doi"):
-            return f"https://doi.org/{doi}"
-        return f"https://arxiv.org/abs/{self.arxiv}" if self.arxiv else self.field("url")
-
-    @property
-    def names(self) -> str:
-        """The authors in reading order."""
-        *first, last = [
-            " ".join(person.first_names + person.middle_names + person.prelast_names + person.last_names)
-            for person in self.entry.persons["author"]
-        ]
-        if last == "others":
-            return f"{', '.join(first)} et al."
-        return f"{', '.join(first)} and {last}" if first else last
+    def shown(self, backend: str) -> str:
+        """The entry as a list of references has it, by pybtex in the style unsrt: ``backend`` is "html" or "latex"."""
+        (formatted,) = find_plugin("pybtex.style.formatting", "unsrt")().format_entries([self.entry])
+        return str(formatted.text.render(find_plugin("pybtex.backends", backend)()))
 
     @property
     def short(self) -> str:
@@ -79,7 +43,7 @@ class Reference:
         several = len(families) > 2 or families[-1] == "others"
         named = f"{families[0]} et al." if several else " and ".join(families)
         letter = self.key[-1] if KEY.fullmatch(self.key) and self.key[-1].isalpha() else ""
-        return f"{named} {self.year}{letter}"
+        return f"{named} {self.field('year')}{letter}"
 
     def bibtex(self) -> str:
         """The BibTeX entry."""
@@ -126,7 +90,9 @@ def key_of(source: str) -> str | None:
     """
     head = source.split(",", 1)[0].strip()
     if number := ARXIV.fullmatch(head):
-        return next((item.key for item in REFERENCES.values() if item.arxiv.partition("v")[0] == number[1]), None)
+        return next(
+            (item.key for item in REFERENCES.values() if item.field("eprint").partition("v")[0] == number[1]), None
+        )
     return head if KEY.fullmatch(head) or head in REFERENCES else None
 
 

@@ -20,7 +20,7 @@ from symslr.export.lines import LINE_WIDTH, Printed, printed
 from symslr.export.text import anchor, sentence
 from symslr.export.verdicts import STEP_WORDS, DerivationVerdict, Verdict, Word, verdicts
 from symslr.validation.papers import Beside, Entry
-from symslr.validation.published import Judged, Statement, judge
+from symslr.validation.published import Judged, Standing, Statement, judge
 from symslr.validation.validate import Validation
 
 CHECKED = (
@@ -155,6 +155,14 @@ class Content:
         """The derivations whose results open the report, and what each result is."""
         found = {section.name: section for section in self.sections}
         return [(found[anchor(name)], says) for name, says in (self.abstract.formulas if self.abstract else ())]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What the sentences of the abstract may count: derivations, steps, those checked, statements by what was found."""
+        steps = [step.verdict.word for section in self.sections for step in section.steps]
+        found = {"derivations": len(self.sections), "steps": len(steps), "checked": steps.count(Word.TRUE)}
+        standings = {str(standing): sum(item.standing is standing for item in self.published) for standing in Standing}
+        return {**found, "postulates": len(self.postulates), "statements": len(self.published), **standings}
 
     @property
     def postulates(self) -> list[Postulate]:

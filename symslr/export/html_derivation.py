@@ -7,7 +7,7 @@ from html import escape
 
 from symslr.export.breaking import Line
 from symslr.export.content import CHECKED, IN_RULES, ClaimEntry, RuleEntry, Section, StepEntry, Way
-from symslr.export.html import detail, display, folded, folding, later, part, source, text, verdict
+from symslr.export.html import detail, display, folded, folding, later, part, source, table, text, verdict
 from symslr.export.tex_rules import statement_lines
 from symslr.export.text import anchor
 from symslr.export.verdicts import Word
@@ -109,32 +109,19 @@ def rules(entries: Sequence[RuleEntry]) -> str:
 
 
 def checks(sections: Sequence[Section], when: str) -> str:
-    """One row for each step and claim, with its verdict and the comparisons it rests on; ``when`` each was checked."""
-    bodies = []
-    for section in sections:
-        title = f'<a href="#{section.name}">{text(section.title)}</a>'
-        rows = [f'<tr class="group"><th scope="rowgroup" colspan="5">{title}</th></tr>']
-        known = section.start_verdict.word is not Word.UNCHECKED
-        entries = [("start", "simulation", section.start_verdict)] if known else []
-        entries += [(f"step {step.number}", text(step.rule.name), step.verdict) for step in section.steps]
-        entries += [("claim", source(claim.source), claim.verdict) for claim in section.claims]
-        for where, what, found in entries:
-            digits = str(found.digits) if found.digits else ""
-            numbers = f"{found.effective}/{found.total}" if found.total else ""
-            rows.append(
-                f'<tr><th scope="row">{where}</th><td>{what}</td><td>{verdict(found, tally=False)}</td>'
-                f'<td class="number">{numbers}</td><td class="number">{digits}</td></tr>'
-            )
-        bodies.append(f"<tbody>{''.join(rows)}</tbody>")
-    head = (
-        '<thead><tr><th scope="col">where</th><th scope="col">rule or source</th><th scope="col">verdict</th>'
-        '<th scope="col" class="number">effective</th><th scope="col" class="number">digits</th></tr></thead>'
+    """One row for each derivation, whose steps and claims have their verdicts in its chain; ``when`` each was checked."""
+    rows = [
+        (
+            f'<a href="#{section.name}">{text(section.title)}</a>',
+            verdict(section.verdict, tally=False),
+            f"{sum(step.verdict.word is Word.TRUE for step in section.steps)}/{len(section.steps)}",
+            f"{section.verdict.effective}/{section.verdict.total}" if section.verdict.total else "",
+            str(section.verdict.digits or ""),
+        )
+        for section in sections
+    ]
+    listed = table(
+        ("derivation", "verdict", "steps", "effective", "digits"), rows, "Verdicts of all derivations", "numbers checks"
     )
-    caption = '<caption class="spoken">Verdicts of all steps and claims</caption>'
-    listed = f'<div class="scroll"><table class="checks">{caption}{head}{"".join(bodies)}</table></div>'
-    return part(
-        "checks",
-        "Checks",
-        f"<p>{text(CHECKED)} {text(when)}</p>",
-        folded("Every step and claim with its verdict", listed),
-    )
+    said = f"<p>{text(CHECKED)} {text(when)}</p>"
+    return part("checks", "Checks", said, folded("Every derivation with its verdict", listed))

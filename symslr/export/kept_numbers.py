@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from html import escape
 
-from symslr.export.text import plain_to_tex
 from symslr.library.records import Record
 
 
@@ -21,19 +20,6 @@ def to_html(item: Record | None) -> str:
         return ""
     said = f"{escape(_said(item))} To compute them again and compare: <code>{escape(_command(item))}</code>."
     return f'<p class="kept"><strong>Kept numbers.</strong> {said}</p>'
-
-
-def to_tex(item: Record | None) -> str:
-    """The same in LaTeX."""
-    if item is None:
-        return ""
-    said = rf"{plain_to_tex(_said(item))} To compute them again and compare: \texttt{{{plain_to_tex(_command(item))}}}."
-    return rf"{{\small Kept numbers. {said}}}"
-
-
-def named_to_tex(item: Record | None) -> str:
-    """That numbers were kept, and the command that computes them again; the rest stands elsewhere."""
-    return "" if item is None else rf"Kept numbers: \texttt{{{plain_to_tex(_command(item))}}}."
 
 
 def _command(record: Record) -> str:

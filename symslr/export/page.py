@@ -9,11 +9,12 @@ from importlib.resources import files
 from symslr.export.bibliography import Reference
 from symslr.export.content import Content, Section
 from symslr.export.definitions import Definitions, Row
-from symslr.export.figure_results import NAME as GRAPH
 from symslr.export.figures import Drawn
 from symslr.export.html import display, marked, named, packed, part, table, text, verdict
 from symslr.export.html_derivation import chapter, chapter_anchor, checks, rules
 from symslr.export.html_figure import figure
+from symslr.export.html_graph import HEADING as HANG_TOGETHER
+from symslr.export.html_graph import graph_to_html
 from symslr.export.mathml import mathml
 from symslr.export.papers import HEADING as LETTER
 from symslr.export.papers import papers_to_html
@@ -24,8 +25,6 @@ from symslr.export.published import found_to_html
 from symslr.export.typed import text_to_plain
 from symslr.export.validated import validations_to_html
 from symslr.export.verdicts import SIGNS, Word
-
-HANG_TOGETHER = "How the results hang together"
 
 
 def page(
@@ -68,14 +67,14 @@ def page(
 
 
 def in_order(content: Content, figures: Sequence[Drawn]) -> list[Drawn]:
-    """The figures as they are met: that of the abstract, the graph of results, those of the chapters, the others."""
+    """The figures as they are met: that of the abstract, those of the chapters, the others."""
     first = content.abstract.figure if content.abstract is not None else ""
     headings = [heading for heading, _ in content.chapters]
 
     def place(item: Drawn) -> int:
-        if item.figure.name in (first, GRAPH):
-            return (first, GRAPH).index(item.figure.name)
-        return 2 + (headings.index(item.figure.chapter) if item.figure.chapter in headings else len(headings))
+        if item.figure.name == first:
+            return 0
+        return 1 + (headings.index(item.figure.chapter) if item.figure.chapter in headings else len(headings))
 
     return sorted(figures, key=place)
 
@@ -84,7 +83,7 @@ def behind(heading: str, content: Content, figures: Sequence[Drawn]) -> list[Dra
     """The figures that stand in a chapter; with the heading "", those that stand in none, nor before the chapters."""
     first = content.abstract.figure if content.abstract is not None else ""
     headings = {known for known, _ in content.chapters}
-    free = [item for item in figures if item.figure.name not in (first, GRAPH)]
+    free = [item for item in figures if item.figure.name != first]
     return [item for item in free if (item.figure.chapter if item.figure.chapter in headings else "") == heading]
 
 
@@ -97,9 +96,8 @@ def _parts(
     targets |= {f"validation-{item.name}" for item in content.validations}
     if content.published or content.postulates:
         yield FOUND, found_to_html(content, targets)
-    graph = [figure(number, item) for number, item in figures.items() if item.figure.name == GRAPH]
-    if graph:
-        yield HANG_TOGETHER, part("graph", HANG_TOGETHER, *graph)
+    if content.graph is not None and len(content.sections) > 1:
+        yield HANG_TOGETHER, graph_to_html(content.graph, {section.name: section for section in content.sections})
     yield "The model", _definitions(opening)
     shown = list(figures.values())
     number = {item.figure.name: place for place, item in figures.items()}
@@ -130,12 +128,13 @@ def _authors(content: Content) -> str:
 
 
 def _summary(content: Content) -> str:
-    steps = [step.verdict.word for section in content.sections for step in section.steps]
-    count = f"{len(content.sections)} derivations, {len(steps)} steps"
+    counts = content.counts
+    count = f"{counts['derivations']} derivations, {counts['steps']} steps"
     if not content.checked:
         return f'<p class="meta">{count}; not checked.</p>'
-    good, bad = steps.count(Word.TRUE), steps.count(Word.FALSE)
-    verdicts = f"{good} checked, {bad} false, {len(steps) - good - bad} not decided"
+    bad = sum(step.verdict.word is Word.FALSE for section in content.sections for step in section.steps)
+    good, total = counts["checked"], counts["steps"]
+    verdicts = f"{good} checked, {bad} false, {total - good - bad} not decided"
     return f'<p class="meta">{count}: {verdicts}. {text(content.checked)}</p>'
 
 
@@ -221,10 +220,5 @@ def _rows(rows: Sequence[Row]) -> list[tuple[str, ...]]:
 
 
 def _references(references: Sequence[Reference]) -> str:
-    items = []
-    for item in references:
-        place = f" {escape(item.place)}," if item.place else ""
-        link = f' <a href="{item.link}">{escape(item.link)}</a>' if item.link else ""
-        said = f"{escape(item.names)}. <em>{escape(item.title)}</em>.{place} {item.year}.{link}"
-        items.append(f'<li id="ref-{item.key}">{said}</li>')
-    return part("references", "References", f'<ol class="references">{"".join(items)}</ol>')
+    items = "".join(f'<li id="ref-{item.key}">{item.shown("html")}</li>' for item in references)
+    return part("references", "References", f'<ol class="references">{items}</ol>')

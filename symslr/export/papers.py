@@ -1,4 +1,4 @@
-"""The chapter "The papers to the letter" in TeX and HTML: what the sources have and ours beside it, and the settings."""
+"""The chapter "The papers to the letter" on the page: what the sources have and ours beside it, and the settings."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from symslr.export import html, latex
+from symslr.export import html
 from symslr.export.bibliography import key_of, place_in
-from symslr.export.text import plain_to_tex, text_to_tex
 from symslr.export.verdicts import counted
 from symslr.validation.papers import Beside, Entry, Likeness
 
@@ -27,13 +26,13 @@ SETTINGS_OPENING = (
 )
 
 SIGNS = {
-    Likeness.SAME: ("good", "✓", r"\symslrtrue"),
-    Likeness.PARTLY: ("open", "≈", r"\symslrpartly"),
-    Likeness.ANSWERED: ("good", "✓", r"\symslrtrue"),
-    Likeness.DIFFERS: ("open", "≠", r"\symslrdiffers"),
-    Likeness.RECONSTRUCTED: ("open", "≈", r"\symslrpartly"),
-    Likeness.OUT_OF_REACH: ("none", "–", r"\symslrunknown"),
-    Likeness.UNDECIDED: ("none", "?", r"\symslrunknown"),
+    Likeness.SAME: ("good", "✓"),
+    Likeness.PARTLY: ("open", "≈"),
+    Likeness.ANSWERED: ("good", "✓"),
+    Likeness.DIFFERS: ("open", "≠"),
+    Likeness.RECONSTRUCTED: ("open", "≈"),
+    Likeness.OUT_OF_REACH: ("none", "–"),
+    Likeness.UNDECIDED: ("none", "?"),
 }
 
 KINDS = {
@@ -92,7 +91,7 @@ def _first(rows: Sequence[Beside]) -> list[tuple[bool, Beside]]:
 
 
 def _entry_to_html(entry: Entry, targets: set[str]) -> tuple[str, ...]:
-    kind, sign, _ = SIGNS[entry.verdict]
+    kind, sign = SIGNS[entry.verdict]
     names = "".join(f"<li>{_link(name, targets)}</li>" for name in entry.ours)
     ours = f'<ul class="ours">{names}</ul>' if names else ""
     if len(entry.ours) > NAMED:
@@ -113,59 +112,3 @@ def _link(name: str, targets: set[str]) -> str:
 def _setting_to_html(row: Beside, first: bool, targets: set[str]) -> tuple[str, ...]:
     figure = _link(row.figure, targets) if first else ""
     return figure, html.text(row.setting), html.text(row.ours), html.text(row.said), html.text(row.why)
-
-
-def papers_to_tex(entries: Sequence[Entry], settings: Sequence[Beside]) -> str:
-    """The same in LaTeX; of many names of ours the first are printed."""
-    parts = [rf"\section{{{HEADING}}}\label{{symslr:letter}}", plain_to_tex(OPENING), tally(entries)]
-    for kind, key, here in _groups(entries):
-        rows = [_entry_to_tex(entry) for entry in here]
-        heading = rf"\paragraph{{{kind} of}} {latex.source(key)}" if key else rf"\paragraph{{{kind}}}"
-        parts += [heading, _table(ENTRY_COLUMNS, ENTRY_HEAD, rows)]
-    if settings:
-        rows = [_setting_to_tex(row, first) for _, here in _figures(settings) for first, row in _first(here)]
-        parts += [rf"\paragraph{{{SETTINGS}.}} {plain_to_tex(SETTINGS_OPENING)}"]
-        parts += [_table(SETTING_COLUMNS, SETTING_HEAD, rows)]
-    return "\n".join(parts)
-
-
-ENTRY_HEAD = ("where", "theirs", "verdict and ours", "remark")
-ENTRY_COLUMNS = (0.13, 0.33, 0.2, 0.27)
-SETTING_HEAD = ("figure", "setting", "ours", "theirs", "remark")
-SETTING_COLUMNS = (0.14, 0.15, 0.24, 0.17, 0.22)
-"""Parts of the text's width."""
-
-
-def _entry_to_tex(entry: Entry) -> tuple[str, ...]:
-    names = ", ".join(rf"\texttt{{\small {_breakable(name)}}}" for name in entry.ours[:NAMED])
-    more = f" and {len(entry.ours) - NAMED} more" if len(entry.ours) > NAMED else ""
-    found = rf"{SIGNS[entry.verdict][2]}{{{entry.verdict}}}" + (rf" \newline {names}{more}" if names else "")
-    place = text_to_tex(place_in(entry.source) or entry.source)
-    return place, text_to_tex(entry.theirs), found, text_to_tex(entry.why)
-
-
-def _setting_to_tex(row: Beside, first: bool) -> tuple[str, ...]:
-    figure = rf"\texttt{{{_breakable(row.figure)}}}" if first else ""
-    return figure, *map(text_to_tex, (row.setting, row.ours, row.said, row.why))
-
-
-def _breakable(name: str) -> str:
-    """A name in which a line may break after each hyphen and underscore."""
-    return re.sub(r"(-|\\_)", r"\1\\allowbreak{}", plain_to_tex(name))
-
-
-def _table(widths: Sequence[float], head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    columns = "".join(rf">{{\raggedright\arraybackslash}}p{{{width:g}\linewidth}}" for width in widths)
-    # In braces, as a cell may begin with [, which the \\ before it would take for a length.
-    body = "\n".join(" & ".join(f"{{{cell}}}" for cell in row) + r" \\[2pt]" for row in rows)
-    return rf"""
-{{\footnotesize\setlength{{\tabcolsep}}{{4pt}}
-\begin{{longtable}}{{@{{}}{columns}@{{}}}}
-\toprule
-{" & ".join(head)} \\
-\midrule
-\endhead
-\bottomrule
-\endfoot
-{body}
-\end{{longtable}}}}"""

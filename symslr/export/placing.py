@@ -15,7 +15,7 @@ The supplement has every chain, and every result with all its lines.
 
 A figure stands in the paper where it speaks of a published statement of which no figure before it speaks; so does the
 figure of the abstract and that of a chapter, and every figure of a report without published statements. The others are in
-the supplement, and so are the graph of results and all tables of numbers.
+the supplement, and so are all tables of numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from symslr.export.content import Content, Section
-from symslr.export.figure_results import NAME as GRAPH
 from symslr.export.figures import Drawn
 from symslr.export.page import in_order
 from symslr.export.text import anchor
@@ -130,7 +129,7 @@ def paper_figures(content: Content, figures: Sequence[Drawn]) -> list[Drawn]:
         name = item.figure.name
         told = [names for names in about if name in names]
         always = name == first or item.figure.chapter in headings or every
-        if name != GRAPH and (always or told):
+        if always or told:
             chosen.append(item)
             about = [names for names in about if name not in names]
     return chosen

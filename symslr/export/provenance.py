@@ -1,4 +1,4 @@
-"""The versions and seeds behind a report, in TeX and HTML."""
+"""The versions and seeds behind a report, on the page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from symslr.check.start import SAMPLES, SEED
 from symslr.export import html
 from symslr.export.figures import Drawn
-from symslr.export.text import plain_to_tex
 from symslr.library.records import versions
 
 HEADING = "Versions and seeds"
@@ -44,20 +43,3 @@ def provenance_to_html(item: Provenance) -> str:
     versions = html.table(("package", "version"), item.versions, "Versions")
     seeds = html.table(("where chance enters", "seed"), item.seeds, "Seeds") if item.seeds else ""
     return html.part("versions", HEADING, f"<p>{OPENING}</p>", versions, seeds)
-
-
-def provenance_to_tex(item: Provenance) -> str:
-    """The same in LaTeX."""
-    rows = "\n".join(
-        rf"{plain_to_tex(what)} & {plain_to_tex(which)} \\" for what, which in (*item.versions, *item.seeds)
-    )
-    return rf"""\section{{{HEADING}}}
-{OPENING}
-
-\begin{{center}}\small
-\begin{{tabular}}{{@{{}}lp{{.6\linewidth}}@{{}}}}
-\toprule
-{rows}
-\bottomrule
-\end{{tabular}}
-\end{{center}}"""

@@ -39,10 +39,10 @@ POSTULATED = (
 )
 
 SIGNS = {
-    Standing.DERIVED: ("good", "✓", r"\symslrtrue"),
-    Standing.ESTIMATED: ("good", "≈", r"\symslrtrue"),
-    Standing.DIFFERS: ("open", "≠", r"\symslrdiffers"),
-    Standing.OPEN: ("none", "?", r"\symslrunknown"),
+    Standing.DERIVED: ("good", "✓"),
+    Standing.ESTIMATED: ("good", "≈"),
+    Standing.DIFFERS: ("open", "≠"),
+    Standing.OPEN: ("none", "?"),
 }
 
 
@@ -76,7 +76,7 @@ def found_to_html(content: Content, targets: set[str]) -> str:
 
 
 def _to_html(item: Judged, targets: set[str]) -> str:
-    kind, sign, _ = SIGNS[item.standing]
+    kind, sign = SIGNS[item.standing]
     head = f"{html.marked(kind, f'{sign} {item.standing}')} {html.source(item.statement.source)}"
     said = f"<p>{html.text(item.statement.says)}</p>"
     remark = f'<p class="meta">{html.text(item.statement.remark)}</p>' if item.statement.remark else ""
@@ -109,7 +109,7 @@ def _kind(item: Evidence) -> str:
 
 
 def found_to_tex(content: Content, figures: Sequence[str] = ()) -> str:
-    """The same in LaTeX, with those of ``figures`` that speak of a statement; all evidence is listed in the supplement."""
+    """The same in LaTeX, with those of ``figures`` that speak of a statement; all evidence is listed on the page."""
     rows = [rf"\section{{{HEADING}}}"]
     rows += [plain_to_tex(OPENING), tally(content.published)] if content.published else []
     for heading, means, items in _groups(content):
@@ -136,17 +136,3 @@ def to_figures(names: Sequence[str]) -> str:
 
 def _postulate_to_tex(item: Postulate) -> str:
     return rf"\item {text_to_tex(item.says)}{latex.display(item.lines)}{{\small {_resting(item)}.}}"
-
-
-def evidence_to_tex(items: Sequence[Judged]) -> str:
-    """The statements with all that speaks for and against each."""
-    rows = [r"\section{Evidence for and against published statements}"]
-    for item in items:
-        macro = SIGNS[item.standing][2]
-        rows += [rf"\par\medskip\noindent{macro}{{{item.standing}}}\quad {latex.source(item.statement.source)}\\*"]
-        rows += [text_to_tex(item.statement.says)]
-        rows += [
-            rf"\\{{\small {_kind(each)} \texttt{{{plain_to_tex(each.name)}}}: {text_to_tex(each.summary)}}}"
-            for each in item.evidence
-        ]
-    return "\n".join(rows)

@@ -20,7 +20,6 @@ from symslr.export.abstract import Abstract
 from symslr.export.bibliography import REFERENCES, Reference
 from symslr.export.content import Content, content
 from symslr.export.definitions import definitions
-from symslr.export.figure_results import results_figure
 from symslr.export.figures import Drawn, Figure, drawn
 from symslr.export.page import page
 from symslr.export.pdf import PdfOutcome, compile_pdf, kept_pdf
@@ -114,7 +113,6 @@ def write_report(
     """
     said = content(derivations, checks, references, validations, published, abstract, command, kept)
     said = replace(said, authors=tuple(authors))
-    figures = [results_figure(said.graph), *figures] if said.graph is not None and len(derivations) > 1 else figures
     total = len(figures) + 4
     progress(0, total, "printing the formulas")
     opening = definitions()
@@ -130,7 +128,7 @@ def write_report(
         made = provenance(shown, checked=checks is not None, validated=bool(validations))
         progress(1 + len(figures), total, "writing LaTeX")
         _write(folder / "report.tex", tex.document(said, opening, shown, title))
-        _write(folder / "supplement.tex", supplement(said, shown, title, made))
+        _write(folder / "supplement.tex", supplement(said, shown, title))
         progress(2 + len(figures), total, "writing HTML")
         _write(folder / "report.html", page(said, opening, shown, title, made))
         progress(3 + len(figures), total, "running TeX")
@@ -152,6 +150,7 @@ def _with_papers(
     """The content with all that is said of the papers, now that the figures are drawn."""
     judged = tuple(judge(published, checks, compared))
     said = replace(said, published=judged)
+    said = replace(said, abstract=said.abstract and said.abstract.filled(said.counts))
     if papers is None:
         return said
     entries = weighed(papers, judged, checks, compared, [figure.name for figure in figures])

@@ -43,7 +43,6 @@ PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 \providecommand{\symslrtrue}[1]{\textcolor{symslrgood}{$\checkmark$~#1}}
 \providecommand{\symslrfalse}[1]{\textcolor{symslrbad}{$\times$~#1}}
 \providecommand{\symslrdiffers}[1]{\textcolor{symslropen}{$\neq$~#1}}
-\providecommand{\symslrpartly}[1]{\textcolor{symslropen}{$\approx$~#1}}
 \providecommand{\symslrunknown}[1]{\textcolor{symslropen}{?~#1}}
 \definecolor{symslrgood}{HTML}{1B6E3A}
 \definecolor{symslrbad}{HTML}{B3261E}
@@ -63,10 +62,6 @@ PAPER = r"""\clubpenalty=10000\displaywidowpenalty=10000 % a title of two lines 
 \makeatother
 """
 
-TITLES = r"""\newcommand{\symslrsection}[3]{\subsection{\texorpdfstring{#1}{#3}}\label{symslr:#2}}
-\newcommand{\symslrrule}[2]{\hyperref[rule:#1]{#2}~{\small(R\ref*{rule:#1})}}
-"""
-
 
 def document(content: Content, opening: Definitions, figures: Sequence[Drawn], title: str) -> str:
     """The paper: abstract, what was found, model, results, figures; what else there is stands in the supplement.
@@ -81,7 +76,6 @@ def document(content: Content, opening: Definitions, figures: Sequence[Drawn], t
     parts += [figure(item, tallest=OPENING) for item in first]
     names = [item.figure.name for item in shown]
     parts += [found_to_tex(content, names)] if content.published or content.postulates else []
-    parts += [r"The papers entry by entry: \symslrsee{letter}{supplement}."] if content.letter else []
     parts += [_definitions(opening), plain_to_tex(READING)]
     for item in chapters(content):
         parts.append(section(item.heading))
@@ -96,7 +90,7 @@ def document(content: Content, opening: Definitions, figures: Sequence[Drawn], t
 
 READING = (
     "Below each theorem stand its verdict and its place in the supplement (supplement.pdf), which has all proofs whole, the"
-    " rules, the checks and the figures that are left out here. A proof of a few lines is printed, with the rule of each step"
+    " rules and the figures that are left out here. A proof of a few lines is printed, with the rule of each step"
     " at the right; a result that the same steps prove is a line below, and one that needs more room is named. A formula that the"
     " result was compared with is published (the source's, as textbooks have it), reconstructed (the source names the"
     " statement, and its formula was not at hand), quoted (from a summary) or our own. Confirmed says that the result is a"
@@ -201,11 +195,5 @@ def references(records: Sequence[Reference], text: str) -> str:
     records = [item for item in records if item.key in cited]
     if not records:
         return ""
-    items = []
-    for item in records:
-        venue = rf" {text_to_tex(item.place)}," if item.place else ""
-        arxiv = rf" arXiv:{item.arxiv}." if item.arxiv else ""
-        names, title = text_to_tex(item.names), text_to_tex(item.title)
-        link = rf" \href{{{item.link}}}{{link}}." if item.link else ""
-        items.append(rf"\bibitem{{{item.key}}} {names}. \emph{{{title}}}.{venue} {item.year}.{arxiv}{link}")
+    items = [rf"\bibitem{{{item.key}}} {item.shown('latex')}" for item in records]
     return "\n".join([r"\begin{thebibliography}{99}", *items, r"\end{thebibliography}"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from symslr.export import kept_numbers
 from symslr.export.figures import TEXT_WIDTH, Drawn, Printed
 from symslr.export.text import plain_to_tex, text_to_tex
 
@@ -26,7 +25,7 @@ def figure(shown: Drawn, *, tallest: float = TALLEST, see: str = "") -> str:
     wide, tall = (float(length) / INCH for length in found.groups()) if found else (TEXT_WIDTH, TALLEST)
     scale = min(1.0, tallest / tall)
     drawing = rf"\includegraphics[scale={scale:.3g}]{{figures/{item.name}}}"
-    caption = rf"\caption{{{text_to_tex(item.caption)} {kept_numbers.named_to_tex(shown.recorded)}{see}}}"
+    caption = rf"\caption{{{text_to_tex(item.caption)}{see}}}"
     caption += rf"\label{{fig:{item.name}}}"
     if wide * scale > NARROW * TEXT_WIDTH:
         return f"\\begin{{figure}}[!htbp]\\centering\n{drawing}\n{caption}\n\\end{{figure}}"

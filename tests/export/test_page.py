@@ -148,7 +148,7 @@ def test_what_a_screen_reader_meets(browser: Browser, report: ReportFiles) -> No
     assert "MathMLMath" in roles or "math" in roles
     assert ("image", "A curve that rises from 1 to 9.") in met
     names = {name for role, name in met if role == "table"}
-    assert {"Symbols", "Tasks", "Attentions", "Verdicts of all steps and claims", "Versions", "Seeds"} <= names
+    assert {"Symbols", "Tasks", "Attentions", "Verdicts of all derivations", "Versions", "Seeds"} <= names
     assert all(names)
     regions = [name for role, name in met if role == "region"]
     assert any(name.startswith("A toy with") for name in regions)
@@ -246,15 +246,13 @@ def test_data_behind_a_figure_come_with_the_page(report: ReportFiles) -> None:
 
 def test_published_statements_versions_and_seeds_are_said(report: ReportFiles) -> None:
     page = unpacked(report.html)
-    paper, behind = (path.read_text(encoding="utf-8") for path in report.tex)
+    paper = report.tex[0].read_text(encoding="utf-8")
     for markup in (page, paper):
         assert "1 statement: 1 estimated." in markup
         assert "Estimated" in markup
     assert r"{\small \cite[Lemma 1]{stein1981}}" in paper  # its brackets stand in no others
-    for markup in (page, behind):
-        assert "1 of 1 comparisons agree" in markup
-        for word in ("python-flint", "mpmath", "seed 7"):
-            assert word in markup
+    for word in ("1 of 1 comparisons agree", "python-flint", "mpmath", "seed 7"):
+        assert word in page
 
 
 def test_only_paper_ink_and_faint_colours_of_a_drawing_follow_the_page() -> None:
@@ -281,18 +279,3 @@ def test_the_colours_of_curves_are_apart_and_visible_in_the_dark() -> None:
             assert _contrast(f"rgb({red}, {green}, {blue})", "rgb(21, 23, 26)") > 3  # WCAG 1.4.11, of graphics
         for one, other in combinations(curves, 2):
             assert sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5 > 40
-
-
-@pytest.mark.needs("chromium")
-def test_links_in_a_drawing_have_names_and_stay_on_the_page(
-    browser: Browser, toy: Derivation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
-    files = write_report([toy, replace(toy, name="other", title="Another")], tmp_path / "two")
-    browser.open(files.html, WIDTHS["desktop"])
-    links = [name for role, name in browser.accessible() if role == "link"]
-    assert all(links)
-    assert {"toy", "other"} <= set(links)
-    assert browser.value("document.querySelectorAll('svg a[target]').length") == 0
-    wide = "document.querySelector('#fig-graph-of-results svg').getBoundingClientRect().width"
-    assert browser.value(wide) > 700  # letters of ten pixels

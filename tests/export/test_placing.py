@@ -30,7 +30,6 @@ from symslr.export.placing import (
 from symslr.export.printing import house_latex
 from symslr.export.tex_results import chapter
 from symslr.export.tex_supplement import supplement
-from symslr.validation.papers import Entry, Likeness
 from symslr.validation.published import Evidence, Judged, Standing, Statement
 
 LINE = Line(0, "x")
@@ -131,7 +130,7 @@ def test_a_figure_is_in_the_paper_where_it_is_the_first_to_speak_of_something(to
 
 def test_nothing_is_lost_and_every_link_has_its_place(toys: Content) -> None:
     sections = [made(toys, f"result-{i}", lines) for i, lines in enumerate((1, ROW_LINES + 1, THEOREM_LINES + 9))]
-    known = replace(toys, sections=(*toys.sections, *sections), letter=(Entry("x", "y", ("one",), Likeness.SAME),))
+    known = replace(toys, sections=(*toys.sections, *sections))
     drawn = [drawing("one"), drawing("two")]
     paper, behind = tex.document(known, definitions(), drawn, "T"), supplement(known, drawn, "T")
     for section in known.sections:
@@ -140,7 +139,6 @@ def test_nothing_is_lost_and_every_link_has_its_place(toys: Content) -> None:
     places |= set(re.findall(r"\\label\{(symslr:[^{}#]+)\}", behind))
     seen = {f"symslr:{name}" for name in re.findall(r"\\symslrsee\{([^{}#]+)\}", paper)}
     assert seen <= places
-    assert "symslr:letter" in seen
     for name in ("one", "two"):
         assert (f"figures/{name}}}" in paper) is not (f"figures/{name}}}" in behind)
 

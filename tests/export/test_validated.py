@@ -13,9 +13,8 @@ import pytest
 
 from symslr.algebra.derivation import Derivation
 from symslr.export import pdf
-from symslr.export.pdf import compile_pdf
 from symslr.export.report import ReportFiles, write_report
-from symslr.export.validated import validations_to_html, validations_to_tex
+from symslr.export.validated import validations_to_html
 from symslr.validation.validate import Validation
 from symslr.validation.validation import NamedComparison
 from tests.export.unpacked import unpacked
@@ -48,7 +47,6 @@ def test_page_and_table_of_checks_say_the_verdicts(
     assert "toy_training</code>: skipped, needs torch" in markup
     assert "4.92×10<sup>−206</sup>" in markup
     assert 'href="#validation"' in markup
-    assert files.tex[1].read_text().count(r"\symslrtrue{within") == 2
     risk, training = json.loads(files.checks.read_text())["validations"]
     assert [row["agrees"] for row in risk["comparisons"]] == [True, True, False]
     assert risk["comparisons"][0]["tolerance"] == 1e-2
@@ -62,9 +60,6 @@ def test_mathematics_in_a_heading_and_in_a_note_is_set() -> None:
     markup = validations_to_html([named])
     assert "<msup><mi>x</mi><mi>p</mi></msup>" in markup
     assert ">log</mo><mi>n</mi>" in markup
-    tex = validations_to_tex([named])
-    assert "A window of $x^p$}" in tex
-    assert r"over $\log n$ \& more" in tex
 
 
 def test_mathematics_in_a_name_is_set_and_what_stands_beside_it_is_escaped() -> None:
@@ -72,7 +67,6 @@ def test_mathematics_in_a_name_is_set_and_what_stands_beside_it_is_escaped() -> 
     markup = validations_to_html([named])
     assert "<msub><mi>q</mi>" in markup
     assert " on a_1 &amp; &lt;b&gt;, cost 5 $" in markup
-    assert r"$q_{kk}$ on a\_1 \& <b>, cost 5 \$}" in validations_to_tex([named])
 
 
 def test_without_validations_there_is_no_section(
@@ -81,19 +75,12 @@ def test_without_validations_there_is_no_section(
     monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
     files = write_report([toy], tmp_path)
     assert 'id="validation"' not in unpacked(files.html)
-    assert r"\section{Validation}" not in files.tex[1].read_text()
 
 
 @pytest.fixture(scope="module")
 def files(toy: Derivation, tmp_path_factory: pytest.TempPathFactory) -> ReportFiles:
     """A report with its PDFs, where TeX is installed."""
     return write_report([toy], tmp_path_factory.mktemp("validated"), validations=VALIDATIONS)
-
-
-@pytest.mark.needs("pdflatex")
-def test_tables_fit_the_text_width(files: ReportFiles) -> None:
-    assert files.notes == ()
-    assert max(compile_pdf(files.tex[1]).overfull, default=0.0) < 1.0
 
 
 @pytest.mark.needs("chromium")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symslr.check.graph import Graph, Kind, Node
-from symslr.export.figure_results import results_figure
+from symslr.export.html_graph import graph_to_html, in_words
 
 
 def test_headings_have_no_names_of_classes_and_no_formula_that_is_cut_off() -> None:
@@ -16,8 +16,8 @@ def test_headings_have_no_names_of_classes_and_no_formula_that_is_cut_off() -> N
     )
     kinds = (Kind.DEFINITION, Kind.POSTULATE, *[Kind.DEFINITION] * 3)
     nodes = {name: Node(name, kind) for name, kind in zip(starts, kinds, strict=True)}
-    table = results_figure(Graph({**nodes, "a-result": Node("a-result", Kind.RESULT, starts)})).data()
-    lines = [str(name) for name, kind in zip(table["name"], table["kind"], strict=True) if kind == "heading"]
-    assert " ".join(lines).replace("\u00a0", " ") == (
-        "1 Bayes risk, 2 Replica symmetric energy (postulate), 3 spiked-SLR, 4 weight g(ε,χ), 5 a weight of its own"
-    )
+    found = Graph({**nodes, "a-result": Node("a-result", Kind.RESULT, starts)})
+    assert [in_words(found, name).replace("\u00a0", " ") for name in starts] == [
+        *("Bayes risk", "Replica symmetric energy (postulate)", "spiked-SLR", "weight g(ε,χ)", "a weight of its own")
+    ]
+    assert "1 result from Bayes risk, Replica symmetric energy (postulate), spiked-SLR" in graph_to_html(found, {})
