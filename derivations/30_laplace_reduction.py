@@ -32,7 +32,7 @@ def derive_laplace() -> Iterator[Derivation]:
         (MaxSLR(), softmax),
     ):
         sigma = Activation.of(epsilon, attention, a)
-        where = f"{attention.name} on {task.name}-SLR"
+        where = f"{attention.name.replace('softmax1', 'softmax-1')} on {task.name}-SLR"
         bodies = {
             "hit": (
                 sigma,

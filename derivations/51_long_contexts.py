@@ -62,6 +62,11 @@ def of_weight(attention: Attention) -> Expr:
     return Activation.of(epsilon, attention, a)
 
 
+def called(attention: Attention) -> str:
+    """The name that begins a title."""
+    return attention.name.capitalize().replace("Softmax1", "Softmax-1")
+
+
 def integrated(chain: Derivation) -> Derivation:
     """Powers of exponentials of single tokens, integrated."""
     return chain.apply(Linearity()).apply(CameronMartin()).apply(Independence()).apply(CameronMartin())
@@ -71,7 +76,7 @@ def located(attention: Attention) -> Derivation:
     """What a normalised attention with an exponential kernel withholds from the relevant token."""
     start = Derivation(
         SequenceExpectation(1 - of_weight(attention), LAW),
-        title=f"{attention.name.capitalize()} at any key scale: upper bound on the attention that misses the relevant token",
+        title=f"{called(attention)} at any key scale: upper bound on the attention that misses the relevant token",
         name=f"long-located-{attention.name}",
         symbol=MISSED,
         introduction=r"For every length, $0\le t\le1$, $0\le r\le1$: Gallager's random-coding bound, whose best $t$ and $r$ "
@@ -87,7 +92,7 @@ def lost(attention: Attention, level: Expr, power: Expr, order: Expr) -> Derivat
     return (
         Derivation(
             SequenceExpectation(of_weight(attention), LAW),
-            title=f"{attention.name.capitalize()} at any key scale: upper bound on the attention to the relevant token",
+            title=f"{called(attention)} at any key scale: upper bound on the attention to the relevant token",
             name=f"long-lost-{attention.name}",
             symbol=FOUND,
             sources=SOURCES,

@@ -347,7 +347,7 @@ def _written(
 
     with kept_in(out) as kept:
         found = _collected(stage, lambda: collect(meant, kept), own=own)
-        figures = standard_figures() if own else []
+        figures = standard_figures() if own else [item for folder in meant for item in standard_figures(folder)]
         checking = stage("checking")
         checking(0, len(found), "derivations")
         # the same tenth again where nothing has changed

@@ -115,14 +115,13 @@ class Way:
         definitions: the formula of each.
         postulates: the sentence that says what is assumed, and the formula.
         results: names of the derivations cited, at once or through others.
-        weakest: verdict of the weakest derivation on the way, itself included; ``weak_name`` is its name.
+        weakest: verdict of the weakest derivation on the way, itself included.
     """
 
     definitions: tuple[tuple[Line, ...], ...]
     postulates: tuple[tuple[str, tuple[Line, ...]], ...]
     results: tuple[str, ...]
     weakest: Verdict
-    weak_name: str
 
 
 @dataclass(frozen=True)
@@ -304,5 +303,4 @@ def _way(item: Derivation, rests: Graph, lines: Printed) -> Way:
         tuple((postulate, formula) for postulate, formula in lines.definitions if postulate),
         tuple(dict.fromkeys(node_name(chain) for chain in citations(item))),
         word,
-        "" if weak is None else weak.name,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from symslr.export.figures import NAMES
 from symslr.export.printing import HousePrinter
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS
@@ -79,4 +80,4 @@ def _attention(item: Attention, printer: HousePrinter) -> Row:
     total = r"\sum_{m=1}^L \kappa(a\chi_m)"
     below = "1" if not item.is_normalised else total
     below = below if item.offset == 0 else f"{printer.doprint(item.offset)} + {total}"
-    return Row(item.name, (printer.doprint(item.kernel), below))
+    return Row(NAMES.get(item.name, item.name), (printer.doprint(item.kernel), below))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import gzip
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from symslr.export.bibliography import Reference, key_of, place_in
 from symslr.export.breaking import INDENT, Line
 from symslr.export.mathml import mathml
-from symslr.export.text import text_to_html
+from symslr.export.text import anchor, text_to_html
 from symslr.export.typed import text_to_plain
 from symslr.export.verdicts import SIGNS, Verdict
 
@@ -72,9 +72,23 @@ def cite(key: str) -> str:
     return f"<cite>{escape(key)}</cite>"
 
 
-def named(markup: str, references: Sequence[Reference]) -> str:
-    """The page with authors and year in the place of every key that is cited."""
+def result(name: str) -> str:
+    """The place of a derivation, a figure or a validation, which ``named`` calls by its title and links.
+
+    ``name`` may be NAME: BEGINNING OF ROWS.
+    """
+    bare, _, rows = name.partition(": ")
+    return f"<q>{escape(bare)}</q>{f': {escape(rows)}' if rows else ''}"
+
+
+def named(markup: str, references: Sequence[Reference], results: Mapping[str, tuple[str, str]]) -> str:
+    """The page with authors and year in the place of every key that is cited, and with links to results.
+
+    ``results`` has an anchor and a title for each name; a name without them stays as it is.
+    """
     known = {item.key: escape(item.short) for item in references}
+    linked = {name: f'<a href="#{at}">{title}</a>' for name, (at, title) in results.items()}
+    markup = re.sub(r"<q>([^<]*)</q>", lambda name: linked.get(name[1]) or linked.get(anchor(name[1]), name[1]), markup)
     return re.sub(r"(?<=<cite>)[^<]*(?=</cite>)", lambda key: known.get(key[0], key[0]), markup)
 
 
@@ -92,10 +106,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, kind
     return f'<div class="scroll">{opening}{label}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def part(anchor: str, heading: str, *inside: str, level: int = 2) -> str:
-    """A region of the page that is named by its heading."""
-    opening = f'<section aria-labelledby="{anchor}"><h{level} id="{anchor}">{heading}</h{level}>'
-    return "\n".join([opening, *inside, "</section>"])
+def part(place: str, heading: str, *inside: str, level: int = 2) -> str:
+    """A region of the page that is named by its heading; one of the second level folds, on a phone from the start."""
+    title = f'<h{level} id="{place}">{heading}</h{level}>'
+    ends = (f'<details class="part" open><summary>{title}</summary>', "</details>") if level == 2 else (title, "")
+    return "\n".join([f'<section aria-labelledby="{place}">{ends[0]}', *inside, f"{ends[1]}</section>"])
 
 
 def packed(markup: str) -> str:

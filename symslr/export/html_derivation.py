@@ -7,7 +7,7 @@ from html import escape
 
 from symslr.export.breaking import Line
 from symslr.export.content import CHECKED, IN_RULES, ClaimEntry, RuleEntry, Section, StepEntry, Way
-from symslr.export.html import detail, display, folded, folding, later, part, source, table, text, verdict
+from symslr.export.html import detail, display, folded, folding, later, part, result, source, table, text, verdict
 from symslr.export.tex_rules import statement_lines
 from symslr.export.text import anchor
 from symslr.export.verdicts import Word
@@ -71,12 +71,11 @@ def _way(way: Way) -> str:
     """What the result rests on, and the weakest verdict among it."""
     said = [f"<li>Definition: {display(lines)}</li>" for lines in way.definitions]
     said += [f"<li><strong>Postulate</strong>: {text(what)}: {display(lines)}</li>" for what, lines in way.postulates]
-    links = ", ".join(f'<a href="#{anchor(name)}"><code>{escape(name)}</code></a>' for name in way.results)
+    links = "; ".join(map(result, way.results))
     said += [f"<li>Results used: {links}.</li>"] if way.results else []
     if not said:
         return ""
-    weak = f" (<code>{escape(way.weak_name)}</code>)" if way.results and way.weak_name else ""
-    head = f"What it rests on. Weakest verdict on the way: {verdict(way.weakest)}{weak}"
+    head = f"What it rests on. Weakest verdict on the way: {verdict(way.weakest)}"
     return f'<details class="way"><summary>{head}</summary><ul>{"".join(said)}</ul></details>'
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from html import escape
 
 from symslr.check.graph import Graph, Kind
 from symslr.check.report import Verdict
 from symslr.export import html
-from symslr.export.content import Section
-from symslr.export.text import GREEK, anchor
+from symslr.export.text import GREEK
 from symslr.export.verdicts import SIGNS, STEP_WORDS, UNCHECKED
 
 HEADING = "How the results hang together"
@@ -27,11 +24,11 @@ STARTS = (Kind.DEFINITION, Kind.POSTULATE)
 NO_DEFINITION = "means, integrals and derivatives alone"
 
 
-def graph_to_html(graph: Graph, sections: Mapping[str, Section]) -> str:
-    """A region with one list for each set of definitions; ``sections`` are those of the page by their names."""
+def graph_to_html(graph: Graph) -> str:
+    """A region with one list for each set of definitions."""
     groups = (
         html.folded(f"{count(len(names))} from {starts}", f"<ol>{''.join(names)}</ol>")
-        for starts, names in _listed(graph, sections).items()
+        for starts, names in _listed(graph).items()
     )
     return html.part("graph", HEADING, f"<p>{OPENING}</p>", *groups)
 
@@ -41,28 +38,23 @@ def count(number: int) -> str:
     return f"{number} result{'s' * (number != 1)}"
 
 
-def _listed(graph: Graph, sections: Mapping[str, Section]) -> dict[str, list[str]]:
+def _listed(graph: Graph) -> dict[str, list[str]]:
     """The results under each heading, as items of a list."""
     found: dict[str, list[str]] = {}
     for starts, names in groups(graph).items():
         heading = ", ".join(in_words(graph, name) for name in starts) or NO_DEFINITION
-        found.setdefault(heading, []).extend(_item(graph, name, sections) for name in names)
+        found.setdefault(heading, []).extend(_item(graph, name) for name in names)
     return found
 
 
-def _item(graph: Graph, name: str, sections: Mapping[str, Section]) -> str:
+def _item(graph: Graph, name: str) -> str:
     """A result with its weakest verdict, and those that it uses at once."""
     node, weak = graph.nodes[name], graph.weakest(name)
     word = UNCHECKED.word if weak is None or weak.verdict is None else STEP_WORDS[Verdict(weak.verdict)]
-    used = ", ".join(_link(before, sections) for before in node.rests_on if graph.nodes[before].kind not in STARTS)
+    used = "; ".join(html.result(before) for before in node.rests_on if graph.nodes[before].kind not in STARTS)
     after = f' <span class="meta">from {used}</span>' if used else ""
     bare = " starts at no definition" * (node.kind is Kind.HANGING)
-    return f"<li>{html.marked(*SIGNS[word][:2])} {_link(name, sections)}{bare}{after}</li>"
-
-
-def _link(name: str, sections: Mapping[str, Section]) -> str:
-    section = sections.get(anchor(name))
-    return f'<a href="#{section.name}">{html.text(section.title)}</a>' if section else escape(name)
+    return f"<li>{html.marked(*SIGNS[word][:2])} {html.result(name)}{bare}{after}</li>"
 
 
 def in_words(graph: Graph, name: str) -> str:

@@ -15,11 +15,11 @@ def duration(seconds: float) -> str:
 
 
 def to_html(item: Record | None) -> str:
-    """A line in HTML; nothing for numbers that were computed now."""
+    """A note in HTML that unfolds; nothing for numbers that were computed now."""
     if item is None:
         return ""
     said = f"{escape(_said(item))} To compute them again and compare: <code>{escape(_command(item))}</code>."
-    return f'<p class="kept"><strong>Kept numbers.</strong> {said}</p>'
+    return f'<details class="kept"><summary>How the numbers were computed</summary><p>{said}</p></details>'
 
 
 def _command(record: Record) -> str:

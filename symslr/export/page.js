@@ -2,8 +2,9 @@ const wide = matchMedia('(min-width: 64rem)'), drawer = document.querySelector('
 const all = (what, where = document) => [...where.querySelectorAll(what)];
 const make = (tag, name) => Object.assign(document.createElement(tag), { className: name });
 
-// The contents stand at the side where there is room, and are a drawer elsewhere.
+// The contents stand at the side where there is room, and are a drawer elsewhere; on a phone the parts are folded too.
 drawer.open = wide.matches;
+if (matchMedia('(max-width: 40rem)').matches) all('details.part').forEach(part => { part.open = false; });
 wide.addEventListener('change', () => { drawer.open = wide.matches; });
 document.querySelector('nav').addEventListener('click', event => {
   if (event.target.closest('a') && !wide.matches) drawer.open = false;
@@ -28,7 +29,10 @@ const near = new IntersectionObserver(seen => seen.forEach(({ target, isIntersec
   if (isIntersecting) { near.unobserve(target); unpack(target); }
 }), { rootMargin: '1500px' });
 all('.drawing > div').forEach(box => near.observe(box));
-addEventListener('beforeprint', () => all('.drawing > div').forEach(unpack));
+addEventListener('beforeprint', () => {
+  all('details.part').forEach(part => { part.open = true; });
+  all('.drawing > div').forEach(unpack);
+});
 
 // What scrolls sideways can be reached with the keyboard, and nothing else stops the tab key. All are read, then all written.
 const reach = new ResizeObserver(seen => seen.map(({ target }) => [target, target.scrollWidth > target.clientWidth])

@@ -63,7 +63,14 @@ def page(
             f"</main></div>\n<script>{script}</script>\n</body>\n</html>\n",
         ]
     )
-    return packed(named(whole, content.references))
+    return packed(named(whole, content.references, _results(content, numbered)))
+
+
+def _results(content: Content, figures: dict[int, Drawn]) -> dict[str, tuple[str, str]]:
+    """(anchor, title) of what the page has, by its name."""
+    found = {section.name: (section.name, text(section.title)) for section in content.sections}
+    found |= {item.name: (f"validation-{item.name}", text(item.heading)) for item in content.validations}
+    return found | {item.figure.name: (f"fig-{item.figure.name}", f"Figure {n}") for n, item in figures.items()}
 
 
 def in_order(content: Content, figures: Sequence[Drawn]) -> list[Drawn]:
@@ -91,13 +98,10 @@ def _parts(
     content: Content, opening: Definitions, figures: dict[int, Drawn], made: Provenance | None
 ) -> Iterator[tuple[str, str]]:
     """(heading, markup) of what the contents list, in order."""
-    targets = {section.name for section in content.sections}
-    targets |= {f"fig-{item.figure.name}" for item in figures.values()}
-    targets |= {f"validation-{item.name}" for item in content.validations}
     if content.published or content.postulates:
-        yield FOUND, found_to_html(content, targets)
+        yield FOUND, found_to_html(content)
     if content.graph is not None and len(content.sections) > 1:
-        yield HANG_TOGETHER, graph_to_html(content.graph, {section.name: section for section in content.sections})
+        yield HANG_TOGETHER, graph_to_html(content.graph)
     yield "The model", _definitions(opening)
     shown = list(figures.values())
     number = {item.figure.name: place for place, item in figures.items()}
@@ -110,7 +114,7 @@ def _parts(
     if others := drawings(""):
         yield "Figures", part("figures", "Figures", *others)
     if content.letter:
-        yield LETTER, papers_to_html(content.letter, content.settings, targets)
+        yield LETTER, papers_to_html(content.letter, content.settings)
     if content.rules:
         yield "Rules used", rules(content.rules)
     if content.checked:
@@ -139,7 +143,7 @@ def _summary(content: Content) -> str:
 
 
 def _abstract(content: Content, figures: dict[int, Drawn]) -> str:
-    """The opening: sentences, the formulas that matter, one figure."""
+    """The opening: sentences, one figure, the formulas that matter."""
     if content.abstract is None:
         return ""
     shown = [figure(number, item) for number, item in figures.items() if item.figure.name == content.abstract.figure]
@@ -147,8 +151,8 @@ def _abstract(content: Content, figures: dict[int, Drawn]) -> str:
     words = "".join(f"<dt>{escape(head)}</dt><dd>{text(said)}</dd>" for head, said in content.abstract.words)
     opening = f'<dl class="words">{words}</dl>' if words else f"<p>{text(content.abstract.says)}</p>"
     return (
-        f'<section class="abstract" aria-label="Abstract">{opening}<div class="formulas">{formulas}</div>'
-        f"{''.join(shown)}</section>"
+        f'<section class="abstract" aria-label="Abstract">{opening}{"".join(shown)}'
+        f'<div class="formulas">{formulas}</div></section>'
     )
 
 

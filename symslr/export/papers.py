@@ -69,18 +69,21 @@ def _figures(settings: Sequence[Beside]) -> Iterator[tuple[str, list[Beside]]]:
         yield name, [row for row in settings if row.figure == name]
 
 
-def papers_to_html(entries: Sequence[Entry], settings: Sequence[Beside], targets: set[str]) -> str:
-    """A section with a table for each source and kind, and one of the settings; names link to what the page has."""
+def papers_to_html(entries: Sequence[Entry], settings: Sequence[Beside]) -> str:
+    """A region with a table for each source and kind, and one of the settings."""
     parts = []
     head = ("where", "theirs", "verdict", "ours", "remark")
     for number, (kind, key, here) in enumerate(_groups(entries)):
-        rows = [_entry_to_html(entry, targets) for entry in here]
-        listed = html.table(head, rows, f"{kind} of {key}" if key else kind, "letter")
+        rows = [_entry_to_html(entry) for entry in here]
+        listed = html.folded(
+            f"{len(here)} entries", html.table(head, rows, f"{kind} of {key}" if key else kind, "letter")
+        )
         heading = f"{escape(kind)} of {html.source(key)}" if key else escape(kind)
         parts.append(html.part(f"letter-{number}", heading, listed, level=3))
     if settings:
-        rows = [_setting_to_html(row, first, targets) for _, here in _figures(settings) for first, row in _first(here)]
+        rows = [_setting_to_html(row, first) for _, here in _figures(settings) for first, row in _first(here)]
         inside = html.table(("figure", "setting", "ours", "theirs", "remark"), rows, SETTINGS, "letter")
+        inside = html.folded(f"{len(settings)} settings", inside)
         parts.append(html.part("settings", SETTINGS, f"<p>{escape(SETTINGS_OPENING)}</p>", inside, level=3))
     counts = f'<p class="meta">{tally(entries)}</p>'
     return html.part("letter", HEADING, f"<p>{escape(OPENING)}</p>", counts, *parts)
@@ -90,9 +93,9 @@ def _first(rows: Sequence[Beside]) -> list[tuple[bool, Beside]]:
     return [(number == 0, row) for number, row in enumerate(rows)]
 
 
-def _entry_to_html(entry: Entry, targets: set[str]) -> tuple[str, ...]:
+def _entry_to_html(entry: Entry) -> tuple[str, ...]:
     kind, sign = SIGNS[entry.verdict]
-    names = "".join(f"<li>{_link(name, targets)}</li>" for name in entry.ours)
+    names = "".join(f"<li>{html.result(name)}</li>" for name in entry.ours)
     ours = f'<ul class="ours">{names}</ul>' if names else ""
     if len(entry.ours) > NAMED:
         ours = f"<details><summary>{len(entry.ours)} of ours</summary>{ours}</details>"
@@ -101,14 +104,6 @@ def _entry_to_html(entry: Entry, targets: set[str]) -> tuple[str, ...]:
     return place, html.text(entry.theirs), found, ours, html.text(entry.why)
 
 
-def _link(name: str, targets: set[str]) -> str:
-    """A derivation, figure or validation, linked where the page has it."""
-    bare = name.partition(": ")[0]
-    place = next((at for at in (bare, f"fig-{bare}", f"validation-{bare}") if at in targets), None)
-    shown = f"<code>{escape(bare)}</code>{escape(name.removeprefix(bare))}"
-    return f'<a href="#{place}">{shown}</a>' if place else shown
-
-
-def _setting_to_html(row: Beside, first: bool, targets: set[str]) -> tuple[str, ...]:
-    figure = _link(row.figure, targets) if first else ""
+def _setting_to_html(row: Beside, first: bool) -> tuple[str, ...]:
+    figure = html.result(row.figure) if first else ""
     return figure, html.text(row.setting), html.text(row.ours), html.text(row.said), html.text(row.why)

@@ -4,14 +4,13 @@ A result *stands out* where it opens the report, where a published statement res
 formula of a source, or where FOUNDATION others rest on it. In a chapter in which nothing does, what is held against a formula of
 one's own stands out, and where there is none of that every end result: one on which no other rests.
 
-* A result that stands out is a theorem of the paper: formula, hypotheses, verdict, and the chain itself where it has at
-  most SHOWN_CHAIN lines, else the rules in a sentence.
+* A result that stands out is a theorem of the paper: formula, hypotheses, verdict, and the rules of its proof in a sentence.
 * One that is proved by the same rules in the same order as a theorem before it in its chapter is a row under that; which
   results were used makes no difference.
 * What does not stand out, and what has no room (a theorem of more than THEOREM_LINES lines, a row of more than ROW_LINES),
   is named, with a link.
 
-The supplement has every chain, and every result with all its lines.
+The supplement has every proof, and every result with all its lines.
 
 A figure stands in the paper where it speaks of a published statement of which no figure before it speaks; so does the
 figure of the abstract and that of a chapter, and every figure of a report without published statements. The others are in
@@ -35,8 +34,6 @@ THEOREM_LINES = 4
 """Lines of the longest result that the paper prints as a theorem."""
 ROW_LINES = 2
 """Lines of the longest result that it prints in a row."""
-SHOWN_CHAIN = 5
-"""Lines of the longest chain that it prints."""
 OWN = "own"
 """The label of a claim that is no formula of a source."""
 

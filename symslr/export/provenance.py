@@ -34,7 +34,9 @@ def provenance(figures: Sequence[Drawn], *, checked: bool, validated: bool) -> P
         seeds.append(("simulated starts of a check", f"{SEED}, {SEED + 1}, ..., {SAMPLES} sequences each"))
     if validated:
         seeds.append(("validations", "in the note of each row"))
-    seeds += [(item.figure.name, item.figure.seeds) for item in figures if item.figure.seeds and not item.failure]
+    seeds += [
+        (html.result(item.figure.name), item.figure.seeds) for item in figures if item.figure.seeds and not item.failure
+    ]
     return Provenance(tuple(versions().items()), tuple(seeds))
 
 

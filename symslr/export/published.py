@@ -61,13 +61,11 @@ def _groups(content: Content) -> list[tuple[str, str, list[Judged | Postulate]]]
     return [group for group in found if group[2]]
 
 
-def found_to_html(content: Content, targets: set[str]) -> str:
-    """A section with a heading for each group; evidence links to its place where the page has one (``targets``)."""
+def found_to_html(content: Content) -> str:
+    """A region with a heading for each group."""
     parts = []
     for heading, means, items in _groups(content):
-        listed = "".join(
-            _postulate_to_html(item) if isinstance(item, Postulate) else _to_html(item, targets) for item in items
-        )
+        listed = "".join(_postulate_to_html(item) if isinstance(item, Postulate) else _to_html(item) for item in items)
         inside = f'<p class="meta">{escape(means)}</p><ul class="published">{listed}</ul>'
         parts.append(html.part(f"found-{heading.split()[-1].lower()}", heading, inside, level=3))
     counts = f'<p class="meta">{tally(content.published)}</p>' if content.published else ""
@@ -75,12 +73,12 @@ def found_to_html(content: Content, targets: set[str]) -> str:
     return html.part("found", HEADING, opening, counts, *parts)
 
 
-def _to_html(item: Judged, targets: set[str]) -> str:
+def _to_html(item: Judged) -> str:
     kind, sign = SIGNS[item.standing]
     head = f"{html.marked(kind, f'{sign} {item.standing}')} {html.source(item.statement.source)}"
     said = f"<p>{html.text(item.statement.says)}</p>"
     remark = f'<p class="meta">{html.text(item.statement.remark)}</p>' if item.statement.remark else ""
-    rows = "".join(f"<li>{_evidence_to_html(each, targets)}</li>" for each in item.evidence)
+    rows = "".join(f"<li>{_evidence_to_html(each)}</li>" for each in item.evidence)
     counted = f"{len(item.evidence)} piece{'s' * (len(item.evidence) != 1)} of evidence"
     listed = f'<ul class="evidence">{rows}</ul>'
     evidence = f'<details class="evidence"><summary>{counted}</summary>{listed}</details>' if rows else ""
@@ -88,7 +86,7 @@ def _to_html(item: Judged, targets: set[str]) -> str:
 
 
 def _postulate_to_html(item: Postulate) -> str:
-    links = ", ".join(f'<a href="#{name}"><code>{escape(name)}</code></a>' for name in item.used)
+    links = "; ".join(map(html.result, item.used))
     rests = f'<details class="evidence"><summary>{_resting(item)}</summary><p>{links}</p></details>'
     return f"<li><p>{html.text(item.says)}</p>{html.display(item.lines)}{rests}</li>"
 
@@ -97,11 +95,8 @@ def _resting(item: Postulate) -> str:
     return "1 result rests on it" if len(item.used) == 1 else f"{len(item.used)} results rest on it"
 
 
-def _evidence_to_html(item: Evidence, targets: set[str]) -> str:
-    place = next((name for name in (item.name, f"validation-{item.name}", f"fig-{item.name}") if name in targets), None)
-    name = f"<code>{escape(item.name)}</code>"
-    linked = f'<a href="#{place}">{name}</a>' if place else name
-    return f"{_kind(item)} {linked}: {html.text(item.summary)}"
+def _evidence_to_html(item: Evidence) -> str:
+    return f"{_kind(item)} {html.result(item.name)}: {html.text(item.summary)}"
 
 
 def _kind(item: Evidence) -> str:

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 DIGITS = 6
 """Significant digits of a point."""
 
-Posed = tuple[str, Task, Attention, Mapping["Expr", "Expr"]]
-"""A strength as it was typed, the task and the attention there, and the values of their symbols."""
+Posed = tuple[Any, Task, Attention, Mapping[Any, Any]]
+"""A strength, the task and the attention there, and the values of their symbols."""
 
 
-def risk_figure(name: str, posed: Sequence[Posed], progress: Callable[[int, int], None]) -> Figure:
+def _silent(done: int, total: int) -> None:
+    """Tells nobody."""
+
+
+def risk_figure(name: str, posed: Sequence[Posed], progress: Callable[[int, int], None] = _silent) -> Figure:
     """Least risks of an attention and of softmax, and the Bayes risk, at each strength; a point that fails is not a number.
 
     Args:
@@ -55,7 +59,7 @@ def _table(posed: Sequence[Posed], progress: Callable[[int, int], None]) -> Tabl
     return columns
 
 
-def _number(quantity: Expr, values: Mapping[Expr, Expr]) -> float:
+def _number(quantity: Expr, values: Mapping[Any, Any]) -> float:
     from symslr.evaluation import CannotEvaluate, evaluate
 
     try:

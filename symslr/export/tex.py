@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from symslr.export.bibliography import Reference
 from symslr.export.content import Content
@@ -89,9 +90,9 @@ def document(content: Content, opening: Definitions, figures: Sequence[Drawn], t
 
 
 READING = (
-    "Below each theorem stand its verdict and its place in the supplement (supplement.pdf), which has all proofs whole, the"
-    " rules and the figures that are left out here. A proof of a few lines is printed, with the rule of each step"
-    " at the right; a result that the same steps prove is a line below, and one that needs more room is named. A formula that the"
+    "Below each theorem stand its verdict and its place in the supplement (supplement.pdf), which has its proof whole, the"
+    " rules and the figures that are left out here; the rules of the proof are named in their order. A result that the same steps"
+    " prove is a line below, and one that needs more room is named. A formula that the"
     " result was compared with is published (the source's, as textbooks have it), reconstructed (the source names the"
     " statement, and its formula was not at hand), quoted (from a summary) or our own. Confirmed says that the result is a"
     " published formula; equal, that it is the one that we wrote down for the statement."
@@ -153,16 +154,18 @@ def _abstract(content: Content) -> str:
 
 
 def _definitions(item: Definitions) -> str:
-    symbols = "\n".join(rf"${symbol}$ & {text_to_tex(meaning)} \\" for symbol, meaning in item.symbols)
+    cells = [rf"${symbol}$ & {text_to_tex(meaning)}" for symbol, meaning in item.symbols]
+    half = (len(cells) + 1) // 2
+    symbols = "\n".join(rf"{one} & {other} \\" for one, other in zip_longest(cells[:half], cells[half:], fillvalue="&"))
     tasks = "\n".join(rf"{row.name} & ${row.formulas[0]}$ & ${row.formulas[1]}$ \\[1.2ex]" for row in item.tasks)
     attentions = "\n".join(rf"{row.name} & ${row.formulas[0]}$ & ${row.formulas[1]}$ \\" for row in item.attentions)
     return rf"""\section{{The model}}
 {text_to_tex(item.opening)}
 
 \begin{{center}}\small
-\begin{{tabular}}{{@{{}}ll@{{}}}}
+\begin{{tabular}}{{@{{}}lp{{.36\linewidth}}lp{{.4\linewidth}}@{{}}}}
 \toprule
-symbol & meaning \\
+symbol & meaning & symbol & meaning \\
 \midrule
 {symbols}
 \bottomrule

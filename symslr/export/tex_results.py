@@ -1,4 +1,4 @@
-"""Results in LaTeX as the paper prints them: theorems with their short proofs, and names with links into the supplement."""
+"""Results in LaTeX as the paper prints them: theorems, and names with links to the proofs in the supplement."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from symslr.export.content import ClaimEntry, Section
 from symslr.export.definitions import Definitions
 from symslr.export.latex import source, verdict
 from symslr.export.measure import width
-from symslr.export.placing import SHOWN_CHAIN, Chapter, Theorem
+from symslr.export.placing import Chapter, Theorem
 from symslr.export.text import text_to_tex
-from symslr.export.theorem import Form, proof, theorem
+from symslr.export.theorem import theorem
 from symslr.export.typed import text_to_plain
 
 LINE = 47.0
@@ -33,7 +33,7 @@ def chapter(item: Chapter, numbers: Mapping[str, str], model: Definitions) -> li
     parts = [_theorem(each, numbers, model) for each in item.results]
     if item.named:
         names = "; ".join(f"{text_to_tex(section.title)} ({see(section.name, numbers)})" for section in item.named)
-        more = "Further" if item.results else "Derived"
+        more = "Further" if item.results else "Proved"
         parts.append(rf"\par\smallskip{{\small\emph{{{more}, in the supplement:}} {names}.\par}}")
     return parts
 
@@ -44,17 +44,14 @@ def see(name: str, numbers: Mapping[str, str]) -> str:
 
 
 def _theorem(item: Theorem, numbers: Mapping[str, str], model: Definitions) -> str:
-    """A result, its proof where that is short, else where it stands; below it those that are proved alike."""
+    """A result and where its proof stands; below it those that are proved alike."""
     section = replace(item.section, here=tuple(_here(item.section, model)))
     said = [f"{verdict(section.verdict, tally=False)} {see(section.name, numbers)}"]
-    lines = len(section.start) + sum(len(step.lines) for step in section.steps)
-    links = Form(references={name: see(name, numbers) for name in numbers})
-    whole = [proof(section, links)] if len(section.steps) > 1 and lines <= SHOWN_CHAIN else []
-    said += [_rules(section, numbers)] if section.steps and not whole else []
+    said += [_rules(section, numbers)] if section.steps else []
     said += [_published(claim, section) for claim in section.claims]
     like = [r"\symslrmore{In the same steps}"] if item.like else []
     like += [_row(other, numbers, model, above=section) for other in item.like]
-    return "\n".join([theorem(section), *whole, rf"{{\small {' '.join(said)}\par}}", *like])
+    return "\n".join([theorem(section), rf"{{\small {' '.join(said)}\par}}", *like])
 
 
 def _here(section: Section, model: Definitions) -> list[str]:
@@ -97,7 +94,7 @@ def _rules(section: Section, numbers: Mapping[str, str]) -> str:
     ]
     once = [name for i, name in enumerate(names) if i == 0 or name != names[i - 1]]
     steps = f"{len(names)} step{'s' * (len(names) != 1)}"
-    return rf"\emph{{Derived in {steps}, in the supplement:}} {', '.join(once)}."
+    return rf"\emph{{Proof in {steps}:}} {', '.join(once)}."
 
 
 def _published(claim: ClaimEntry, section: Section) -> str:

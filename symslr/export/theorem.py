@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -141,7 +142,8 @@ def _displayed(sentence: str, room: float) -> str:
         bare = tex.replace(r"\allowbreak", "")
         return f"\n\\[{bare}\\]\n" if INLINE * room < width(bare) < room else text_to_tex(f"${tex}$")
 
-    return "".join(shown(part) if is_math else text_to_tex(part) for is_math, part in pieces(sentence))
+    said = "".join(shown(part) if is_math else text_to_tex(part) for is_math, part in pieces(sentence))
+    return re.sub(r"\\\]\n([.,])", r"\1\\]\n", said)  # what ends a sentence stands in its display
 
 
 def _listed(items: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ def validations_to_html(items: Sequence[Validation]) -> str:
 
 
 def _to_html(item: Validation) -> str:
-    summary = f'<p class="meta"><code>{escape(item.name)}</code>: {escape(item.summary)}.</p>'
+    summary = f'<p class="meta">{escape(item.summary)}.</p>'
     rows = rows_to_html(item.comparisons, item.heading)
     rows = html.folded(f"{len(item.comparisons)} comparisons", rows) if rows else ""
     kept = kept_numbers.to_html(item.recorded)

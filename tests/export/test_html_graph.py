@@ -20,4 +20,4 @@ def test_headings_have_no_names_of_classes_and_no_formula_that_is_cut_off() -> N
     assert [in_words(found, name).replace("\u00a0", " ") for name in starts] == [
         *("Bayes risk", "Replica symmetric energy (postulate)", "spiked-SLR", "weight g(ε,χ)", "a weight of its own")
     ]
-    assert "1 result from Bayes risk, Replica symmetric energy (postulate), spiked-SLR" in graph_to_html(found, {})
+    assert "1 result from Bayes risk, Replica symmetric energy (postulate), spiked-SLR" in graph_to_html(found)

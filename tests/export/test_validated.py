@@ -43,8 +43,8 @@ def test_page_and_table_of_checks_say_the_verdicts(
     assert markup.count("✓ within") == 2
     assert markup.count("✗ not within") == 1
     assert "Toy risks &amp; 5 % more: x_1 &gt;= 0.7</h3>" in markup
-    assert "toy_risk</code>: 2 of 3 agree" in markup
-    assert "toy_training</code>: skipped, needs torch" in markup
+    assert '<p class="meta">2 of 3 agree' in markup
+    assert '<p class="meta">skipped, needs torch' in markup
     assert "4.92×10<sup>−206</sup>" in markup
     assert 'href="#validation"' in markup
     risk, training = json.loads(files.checks.read_text())["validations"]

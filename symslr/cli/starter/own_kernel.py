@@ -11,11 +11,13 @@ from symslr.algebra.rules import (
     Linearity,
     Unfold,
 )
+from symslr.export.figures import Figure
+from symslr.export.risk_figure import risk_figure
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR
-from symslr.model.symbols import Delta, R_v, a, epsilon, nu, x
+from symslr.model.symbols import Delta, L, R_v, a, epsilon, nu, x
 from symslr.theory.definitions import predictor, squared_loss
 
 quartic = Attention(1 + x**4, name="quartic")
@@ -38,6 +40,12 @@ def derive_quartic_risk() -> Derivation:
         .apply(Linearity())
         .apply(GaussianMoments())
     )
+
+
+def figure_quartic_risk() -> Figure:
+    """The report draws it: the least risk of this kernel at three tokens, beside softmax and the best predictor."""
+    at = [Rational(1, 2) * k for k in range(1, 13)]
+    return risk_figure("figure-quartic-risk", [(s, SpikedSLR(), quartic, {nu: s, L: 3, Delta: 0}) for s in at])
 
 
 def derive_quartic_overlap() -> Derivation:
