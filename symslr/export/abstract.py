@@ -61,19 +61,18 @@ def abstract_in(folder: Path) -> Abstract | None:
         found = tomllib.loads(file.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as problem:
         raise ValueError(f"{file}: {problem}; expected TOML") from None
-    if unknown := set(found) - FIELDS:
-        raise ValueError(f"{file}: found {', '.join(sorted(unknown))}; expected {', '.join(sorted(FIELDS))}")
-    formulas = found.get("formula", [])
-    if not isinstance(formulas, list) or not all(_is_formula(item) for item in formulas):
-        raise ValueError(f"{file}: expected [[formula]] tables with the texts result, a derivation's name, and says")
-    says, figure = found.get("says"), found.get("figure", "")
-    if not isinstance(says, str) or not isinstance(figure, str):
-        raise ValueError(f"{file}: expected the text says and perhaps the name figure")
-    words = found.get("words", {})
-    if not isinstance(words, dict) or not all(isinstance(text, str) for text in words.values()):
-        raise ValueError(f"{file}: expected a table [words] of texts, such as asked and found")
+    formulas, words = found.get("formula", []), found.get("words", {})
+    kinds = [isinstance(found.get(name, default), str) for name, default in (("says", None), ("figure", ""))]
+    tables = isinstance(formulas, list) and all(map(_is_formula, formulas))
+    texts = isinstance(words, dict) and all(isinstance(text, str) for text in words.values())
+    if set(found) - FIELDS or not all(kinds) or not tables or not texts:
+        raise ValueError(
+            f"{file}: found {', '.join(found)}; expected the text says, perhaps the name figure, a table [words] of texts and"
+            " [[formula]] tables with the texts result, a derivation's name, and says"
+        )
     opening = tuple((heading, " ".join(text.split())) for heading, text in words.items())
-    return Abstract(" ".join(says.split()), tuple((item["result"], item["says"]) for item in formulas), figure, opening)
+    named = tuple((item["result"], item["says"]) for item in formulas)
+    return Abstract(" ".join(found["says"].split()), named, found.get("figure", ""), opening)
 
 
 def _is_formula(item: object) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from sympy import Symbol, latex
 
 from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import LABELS, Derivation, Step
@@ -284,8 +287,17 @@ def _section(
         own_rules(item),
         _way(item, rests, lines),
         command.format(item.name),
-        restrictions(item),
+        tuple(map(_typeset, restrictions(item))),
     )
+
+
+def _typeset(points: str) -> str:
+    """A range of points, such as ``1/5 < c_nu < 2``, as mathematics; a choice of functions as it is typed."""
+    if "(" in points:
+        return points
+    name, of, values = points.partition(" in {")
+    tex = re.sub(r"[A-Za-z]\w*", lambda found: latex(Symbol(found[0])), name)
+    return "$" + tex + (r" \in \{" + values.replace("}", r"\}") if of else "") + "$"
 
 
 def _cited(step: Step) -> tuple[str, str]:

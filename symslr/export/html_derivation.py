@@ -29,7 +29,7 @@ def derivation(section: Section) -> str:
     parts = [f'<p class="status">{verdict(section.verdict)}{_command(section)}</p>']
     parts += [folding(section.equation)]
     parts += [f'<p class="hypotheses">For {text(", ".join(section.hypotheses))}.</p>'] if section.hypotheses else []
-    compared = escape(", ".join(section.compared))
+    compared = text(", ".join(said for said in section.compared if "(" not in said))
     parts += [f'<p class="meta">Compared for {compared}.</p>'] if compared else []
     parts += [f'<p class="meta">Rules of the author, not of symslr: {escape(own)}.</p>'] if own else []
     parts += [_chain(section)]
@@ -48,6 +48,8 @@ def _chain(section: Section) -> str:
     parts += [f"<p>{' '.join(text(sentence) for sentence in section.here)}</p>"] if section.here else []
     named = "; ".join(source(item) for item in section.sources if item)
     parts += [f'<p class="meta">Sources of the definition: {named}.</p>'] if named else []
+    functions = escape(", ".join(said for said in section.compared if "(" in said))
+    parts += [f'<p class="meta">Compared for {functions}.</p>'] if functions else []
     known = section.start_verdict.word is not Word.UNCHECKED
     found = verdict(section.start_verdict) if known else ""
     parts += [f'<h4 class="step-head"><span class="step-name">Start</span>{found}</h4>', folding(section.start)]

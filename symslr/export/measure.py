@@ -17,45 +17,26 @@ SMALLEST = 0.64
 TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\S")
 
 WIDTHS = {
-    **dict.fromkeys("()", 0.39),
-    **dict.fromkeys("[]|", 0.28),
-    **dict.fromkeys("+-=", 1.23),
-    **dict.fromkeys("<>", 1.33),
-    **dict.fromkeys(",;", 0.44),
+    **dict.fromkeys(("(", ")"), 0.39),
+    **dict.fromkeys(("[", "]", "|", r"\;"), 0.28),
+    **dict.fromkeys(("+", "-", "=", r"\times"), 1.23),
+    **dict.fromkeys(("<", ">", r"\sim", r"\leq", r"\geq", r"\to", r"\propto"), 1.33),
+    **dict.fromkeys((",", ";"), 0.44),
     **dict.fromkeys(("/", r"\{", r"\}"), 0.5),
     **dict.fromkeys((r"\biggl", r"\biggr", r"\Biggl", r"\Biggr"), 0.35),
     **dict.fromkeys((r"\left", r"\right"), 0.3),
-    **dict.fromkeys((r"\cdot",), 0.73),
-    **dict.fromkeys((r"\sim", r"\leq", r"\geq", r"\to", r"\propto"), 1.33),
-    **dict.fromkeys((r"\times",), 1.23),
-    **dict.fromkeys((r"\infty",), 1.0),
-    **dict.fromkeys((r"\mid",), 0.83),
-    **dict.fromkeys((r"\bmod",), 2.45),
-    **dict.fromkeys((r"\wedge",), 1.11),
-    **dict.fromkeys((r"\;",), 0.28),
+    **{r"\cdot": 0.73, r"\mid": 0.83, r"\bmod": 2.45, r"\wedge": 1.11, r"\int": 0.95, r"\sum": 1.6, r"\prod": 1.6},
+    **{r"\infty": 1.0, r"\!": -0.17, r"\,": 0.17, r"\quad": 1.0, r"\qquad": 2.0},
     **dict.fromkeys((r"\hat", r"\tilde", r"\bar", r"\dot"), 0.0),
-    **dict.fromkeys((r"\!",), -0.17),
-    **dict.fromkeys((r"\,",), 0.17),
-    **dict.fromkeys((r"\quad",), 1.0),
-    **dict.fromkeys((r"\qquad",), 2.0),
-    **dict.fromkeys((r"\int",), 0.95),
-    **dict.fromkeys((r"\sum", r"\prod"), 1.6),
     **dict.fromkeys((r"\displaystyle", r"\textstyle", r"\limits", r"\nolimits"), 0.0),
 }
 SPACED = {**dict.fromkeys("+-=", 0.45), r"\cdot": 0.45, r"\times": 0.45, ",": 0.17, r"\sim": 0.55, r"\to": 0.55}
 """What of these widths is space around the sign; scripts have none."""
 NAMES = {r"\exp", r"\log", r"\min", r"\max", r"\sin", r"\cos", r"\tanh", r"\det", r"\arg", r"\Pr"}
 LIMITS_BELOW = {r"\sum", r"\prod", r"\min", r"\max"}
-FONTS = {
-    r"\mathbb",
-    r"\mathrm",
-    r"\mathcal",
+FONTS = {r"\mathbb", r"\mathrm", r"\mathcal", r"\mathbf", r"\mathsf", r"\mathit", r"\overline"} | {
     r"\operatorname",
     r"\text",
-    r"\mathbf",
-    r"\mathsf",
-    r"\mathit",
-    r"\overline",
 }
 WIDE, NARROW, COMMON = "MWmw", "fijlrt", 0.55
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
-
-from symslr.cache.results import MISSING, Cache, key_of
 
 RUNS = 4
 """At most; three settle the table of contents, the references and the widths of the long table."""
@@ -63,33 +59,3 @@ def compile_pdf(tex: Path) -> PdfOutcome:
         shutil.copyfile(place / path.name, path)
     wide = sorted((float(width) for width in OVERFULL.findall(log)), reverse=True)
     return PdfOutcome(path, "", tuple(WARNING.findall(log)), tuple(wide))
-
-
-def kept_pdf(tex: Path, kept: Cache) -> PdfOutcome:
-    """As ``compile_pdf``, but where an earlier run had the same text, drawings and TeX, the PDF is the one that it made."""
-    program = shutil.which("pdflatex")
-    if program is None:
-        return compile_pdf(tex)
-    key, path = _key(tex, program), tex.with_suffix(".pdf")
-    found = kept.get(key)
-    if found is not MISSING:
-        outcome, content = cast("tuple[PdfOutcome, bytes]", found)
-        path.write_bytes(content)
-        return replace(outcome, path=path)
-    outcome = compile_pdf(tex)
-    if outcome.path is not None:
-        kept.put(key, (replace(outcome, path=None), path.read_bytes()))
-    return outcome
-
-
-def _key(tex: Path, program: str) -> str:
-    """Of the PDF: the document, the files that it reads, and TeX; a date in it is fixed by ``compile_pdf``."""
-    text = tex.read_text(encoding="utf-8")
-    read = sorted((tex.parent / "figures").glob("*.pdf"))
-    files = [
-        f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}"
-        for path in read
-        if path.is_file() and f"{path.stem}}}" in text
-    ]
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    return key_of("pdf", said, text, *files)

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib import import_module
 from multiprocessing import get_all_start_methods
 from pathlib import Path
@@ -22,7 +21,7 @@ from symslr.export.content import Content, content
 from symslr.export.definitions import definitions
 from symslr.export.figures import Drawn, Figure, drawn
 from symslr.export.page import page
-from symslr.export.pdf import PdfOutcome, compile_pdf, kept_pdf
+from symslr.export.pdf import PdfOutcome, compile_pdf
 from symslr.export.provenance import provenance
 from symslr.export.staging import staged
 from symslr.export.tex_supplement import supplement
@@ -105,7 +104,7 @@ def write_report(
         abstract: what the report opens with.
         command: derives one of the derivations anew; ``{}`` in it stands for the name.
         authors: of the report; symslr where there are none.
-        kept: where printed formulas, tables of figures and PDFs are found if they were made before, and written if not.
+        kept: where printed formulas and tables of figures are found if they were made before, and written if not.
         progress: called before each part and once at the end.
 
     Raises:
@@ -132,9 +131,8 @@ def write_report(
         progress(2 + len(figures), total, "writing HTML")
         _write(folder / "report.html", page(said, opening, shown, title, made))
         progress(3 + len(figures), total, "running TeX")
-        compiled = compile_pdf if kept is None else partial(kept_pdf, kept=kept)
-        outcome = compiled(folder / "report.tex")
-        behind = compiled(folder / "supplement.tex") if outcome.path is not None else outcome
+        outcome = compile_pdf(folder / "report.tex")
+        behind = compile_pdf(folder / "supplement.tex") if outcome.path is not None else outcome
     progress(total, total, "done")
     return _files(out, said, shown, outcome, behind)
 

@@ -65,7 +65,7 @@ PAPER = r"""\clubpenalty=10000\displaywidowpenalty=10000 % a title of two lines 
 
 
 def document(content: Content, opening: Definitions, figures: Sequence[Drawn], title: str) -> str:
-    """The paper: abstract, what was found, model, results, figures; what else there is stands in the supplement.
+    """The paper: abstract, what was found with its figures, model, results; what else there is stands in the supplement.
 
     It reads ``figures/`` beside it.
     """
@@ -77,6 +77,7 @@ def document(content: Content, opening: Definitions, figures: Sequence[Drawn], t
     parts += [figure(item, tallest=OPENING) for item in first]
     names = [item.figure.name for item in shown]
     parts += [found_to_tex(content, names)] if content.published or content.postulates else []
+    parts += map(_shown, others)
     parts += [_definitions(opening), plain_to_tex(READING)]
     for item in chapters(content):
         parts.append(section(item.heading))
@@ -84,7 +85,6 @@ def document(content: Content, opening: Definitions, figures: Sequence[Drawn], t
         beside = behind(item.heading, content, shown)
         parts += [f"\\par Numbers are in {to_figures([each.figure.name for each in beside])}."] if beside else []
         parts += map(_shown, beside)
-    parts += [r"\section{Figures}", *map(_shown, others), r"\clearpage"] if others else []
     text = "\n".join(parts)
     return "\n".join([text, references(content.references, text), r"\end{document}", ""])
 
@@ -163,7 +163,7 @@ def _definitions(item: Definitions) -> str:
 {text_to_tex(item.opening)}
 
 \begin{{center}}\small
-\begin{{tabular}}{{@{{}}lp{{.36\linewidth}}lp{{.4\linewidth}}@{{}}}}
+\begin{{tabular}}{{@{{}}lp{{.33\linewidth}}lp{{.36\linewidth}}@{{}}}}
 \toprule
 symbol & meaning & symbol & meaning \\
 \midrule

@@ -46,8 +46,9 @@ def see(name: str, numbers: Mapping[str, str]) -> str:
 def _theorem(item: Theorem, numbers: Mapping[str, str], model: Definitions) -> str:
     """A result and where its proof stands; below it those that are proved alike."""
     section = replace(item.section, here=tuple(_here(item.section, model)))
-    said = [f"{verdict(section.verdict, tally=False)} {see(section.name, numbers)}"]
-    said += [_rules(section, numbers)] if section.steps else []
+    said = [f"{verdict(section.verdict, tally=False)} {_rules(section, numbers)}"]
+    origin = ", ".join(source(item) for item in section.sources if item)
+    said += [f"Definition: {origin}."] if origin else []
     said += [_published(claim, section) for claim in section.claims]
     like = [r"\symslrmore{In the same steps}"] if item.like else []
     like += [_row(other, numbers, model, above=section) for other in item.like]
@@ -82,19 +83,19 @@ def _row(section: Section, numbers: Mapping[str, str], model: Definitions, above
     shown = r"\\*".join(rf"\hspace*{{1.5em}}$\displaystyle {line.tex}$" for line in section.equation)
     if fits:
         shown = rf"\quad $\displaystyle {last.tex}$"
-    title = rf"\textsl{{{text_to_tex(section.title)}.}} {more}" + ("" if fits else r"\\*")
+    title = rf"\textsl{{{text_to_tex(section.title)}.}} {more}" + ("" if fits else r"\\*[2pt]")
     return rf"\symslrrow{{{section.name}}}{{{title}{shown}}}{{{found}}}"
 
 
 def _rules(section: Section, numbers: Mapping[str, str]) -> str:
-    """The rules of the proof in a sentence; one that is used several times in a row is named once."""
+    """Where the proof stands, and its rules; one that is used several times in a row is named once."""
     names = [
         f"by {see(step.cites, numbers)}" if step.cites in numbers else text_to_tex(step.rule.name)
         for step in section.steps
     ]
     once = [name for i, name in enumerate(names) if i == 0 or name != names[i - 1]]
-    steps = f"{len(names)} step{'s' * (len(names) != 1)}"
-    return rf"\emph{{Proof in {steps}:}} {', '.join(once)}."
+    steps = f"{len(names)} step{'s' * (len(names) != 1)}: {', '.join(once)}"
+    return rf"\emph{{Proof:}} {see(section.name, numbers)}{f', in {steps}' if names else ''}."
 
 
 def _published(claim: ClaimEntry, section: Section) -> str:

@@ -75,7 +75,8 @@ def whole(section: Section, numbers: Mapping[str, str]) -> str:
     bookmark = text_to_tex(text_to_plain(section.title, greek=False))
     said = [text_to_tex(sentence) for sentence in section.here]
     said += [f"For {', '.join(map(text_to_tex, section.hypotheses))}."] if section.hypotheses else []
-    said += [rf"Compared for \texttt{{{plain_to_tex(', '.join(section.compared))}}}."] if section.compared else []
+    compared = [text if "$" in text else rf"\texttt{{{plain_to_tex(text)}}}" for text in section.compared]
+    said += [f"Compared for {', '.join(compared)}."] if compared else []
     own = ", ".join(map(text_to_tex, section.own_rules))
     said += [f"Rules of the author, not of symslr: {own}."] if own else []
     start, form = verdict(section.start_verdict), Form(references=numbers)

@@ -29,6 +29,7 @@ from tests.export.browser import Browser, chromium
 from tests.export.unpacked import unpacked
 
 WIDTHS = {"phone": 390, "desktop": 1280}
+UNFOLDED = "document.querySelectorAll('details.part').forEach(part => { part.open = true; })"
 
 
 def _draw(table: Table) -> object:
@@ -100,6 +101,7 @@ def test_widths_and_schemes(browser: Browser, report: ReportFiles) -> None:
                 ink = browser.value(f"getComputedStyle(document.querySelector('{what}')).color")
                 # WCAG AA for running text
                 assert _contrast(ink, paper) >= 4.5, (what, ink, paper)
+            browser.value(UNFOLDED)
             browser.value("document.querySelector('figure').scrollIntoView({behavior: 'instant'})")
             browser.settle()
             line = "[...document.querySelectorAll('figure svg path')].find(p => p.style.strokeWidth === '1.5')"
@@ -117,6 +119,8 @@ def test_a_wide_formula_scrolls_in_its_box(
     files = write_report([toy, longer], tmp_path / "wide")
     browser.open(files.html, WIDTHS["phone"])
     assert browser.value("document.documentElement.scrollWidth") <= WIDTHS["phone"]
+    assert browser.value("document.documentElement.scrollHeight") < 3000  # the parts are folded on a phone
+    browser.value(UNFOLDED)
     browser.value("document.getElementById('wide').scrollIntoView({behavior: 'instant'})")
     browser.settle()
     wider = "[...document.querySelectorAll('.formula')].filter(box => box.scrollWidth > box.clientWidth)"
