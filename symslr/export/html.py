@@ -29,7 +29,7 @@ def display(lines: Sequence[Line]) -> str:
     return f'<div class="formula">{"".join(rows)}</div>'
 
 
-LONG = 8
+LONG = 6
 """Lines of the longest formula that stands unfolded."""
 
 

@@ -1,4 +1,4 @@
-"""Derivations on the page: chapters, steps that fold, claims, the rules they use and the table of checks."""
+"""Derivations on the page: chapters, steps that fold, claims, and the rules they use."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from html import escape
 
 from symslr.export.breaking import Line
-from symslr.export.content import CHECKED, IN_RULES, ClaimEntry, RuleEntry, Section, StepEntry, Way
-from symslr.export.html import detail, display, folded, folding, later, part, result, source, table, text, verdict
+from symslr.export.content import IN_RULES, ClaimEntry, RuleEntry, Section, StepEntry, Way
+from symslr.export.html import detail, display, folded, folding, later, part, result, source, text, verdict
 from symslr.export.tex_rules import statement_lines
 from symslr.export.text import anchor
 from symslr.export.verdicts import Word
@@ -107,22 +107,3 @@ def rules(entries: Sequence[RuleEntry]) -> str:
         items += [f"<dd>Conditions: {text(rule.conditions)}.</dd>"] if rule.conditions else []
     listed = f'<p>{text(IN_RULES)}</p><dl class="rules">{"".join(items)}</dl>'
     return part("rules", "Rules used", folded(f"{len(entries)} rules, with their statements and conditions", listed))
-
-
-def checks(sections: Sequence[Section], when: str) -> str:
-    """One row for each derivation, whose steps and claims have their verdicts in its chain; ``when`` each was checked."""
-    rows = [
-        (
-            f'<a href="#{section.name}">{text(section.title)}</a>',
-            verdict(section.verdict, tally=False),
-            f"{sum(step.verdict.word is Word.TRUE for step in section.steps)}/{len(section.steps)}",
-            f"{section.verdict.effective}/{section.verdict.total}" if section.verdict.total else "",
-            str(section.verdict.digits or ""),
-        )
-        for section in sections
-    ]
-    listed = table(
-        ("derivation", "verdict", "steps", "effective", "digits"), rows, "Verdicts of all derivations", "numbers checks"
-    )
-    said = f"<p>{text(CHECKED)} {text(when)}</p>"
-    return part("checks", "Checks", said, folded("Every derivation with its verdict", listed))

@@ -44,7 +44,8 @@ def _printed(shown: Drawn) -> str:
         return ""
     rows = [[text(cell) for cell in row] for row in shown.printed.rows]
     said = text_to_plain(shown.printed.caption)
-    return f"<p>{text(shown.printed.caption)}</p>{table(shown.printed.head, rows, said, 'numbers')}"
+    numbers = all(cell.replace(".", "").isdigit() for row in shown.printed.rows for cell in row[1:-1])
+    return f"<p>{text(shown.printed.caption)}</p>{table(shown.printed.head, rows, said, 'numbers' * numbers)}"
 
 
 def _beside(name: str) -> str:

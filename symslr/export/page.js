@@ -86,7 +86,7 @@ const indexed = async part => {
   return all('h2[id], h3[id], figure[id], dt[id]', whole).map(head => {
     const title = said(head.tagName === 'FIGURE' ? head.querySelector('figcaption') : head);
     const own = head.tagName === 'FIGURE' ? head : head.closest('section');
-    let body = head.tagName === 'H2' && own.querySelector('h3, figure, dt, .checks') ? '' : said(own);
+    let body = head.tagName === 'H2' && own.querySelector('h3, figure, dt') ? '' : said(own);
     if (head.tagName === 'DT') {
       body = '';
       for (let next = head.nextElementSibling; next && next.tagName === 'DD'; next = next.nextElementSibling) body += said(next);

@@ -7,11 +7,11 @@ from html import escape
 from importlib.resources import files
 
 from symslr.export.bibliography import Reference
-from symslr.export.content import Content, Section
+from symslr.export.content import CHECKED, Content, Section
 from symslr.export.definitions import Definitions, Row
 from symslr.export.figures import Drawn
 from symslr.export.html import display, marked, named, packed, part, table, text, verdict
-from symslr.export.html_derivation import chapter, chapter_anchor, checks, rules
+from symslr.export.html_derivation import chapter, chapter_anchor, rules
 from symslr.export.html_figure import figure
 from symslr.export.html_graph import HEADING as HANG_TOGETHER
 from symslr.export.html_graph import graph_to_html
@@ -118,7 +118,12 @@ def _parts(
     if content.rules:
         yield "Rules used", rules(content.rules)
     if content.checked:
-        yield "Checks", checks(content.sections, content.checked)
+        yield (
+            "Checks",
+            part(
+                "checks", "Checks", f"<p>{text(CHECKED)} {text(content.checked)} All verdicts are in checks.json.</p>"
+            ),
+        )
     if content.validations:
         yield "Validation", validations_to_html(content.validations)
     if made is not None:
@@ -139,7 +144,7 @@ def _summary(content: Content) -> str:
     bad = sum(step.verdict.word is Word.FALSE for section in content.sections for step in section.steps)
     good, total = counts["checked"], counts["steps"]
     verdicts = f"{good} checked, {bad} false, {total - good - bad} not decided"
-    return f'<p class="meta">{count}: {verdicts}. {text(content.checked)}</p>'
+    return f'<p class="meta">{count}: {verdicts}; <a href="#checks">when and how</a>.</p>'
 
 
 def _abstract(content: Content, figures: dict[int, Drawn]) -> str:

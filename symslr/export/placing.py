@@ -4,7 +4,7 @@ A result *stands out* where it opens the report, where a published statement res
 formula of a source, or where FOUNDATION others rest on it. In a chapter in which nothing does, what is held against a formula of
 one's own stands out, and where there is none of that every end result: one on which no other rests.
 
-* A result that stands out is a theorem of the paper: formula, hypotheses, verdict, and the rules of its proof in a sentence.
+* A result that stands out is a theorem of the paper: formula, hypotheses, verdict, and where its proof stands.
 * One that is proved by the same rules in the same order as a theorem before it in its chapter is a row under that; which
   results were used makes no difference.
 * What does not stand out, and what has no room (a theorem of more than THEOREM_LINES lines, a row of more than ROW_LINES),

@@ -110,7 +110,7 @@ def found_to_tex(content: Content, figures: Sequence[str] = ()) -> str:
     for heading, means, items in _groups(content):
         rows.append(rf"\paragraph{{{heading}.}} {plain_to_tex(means)}")
         listed = [_postulate_to_tex(item) if isinstance(item, Postulate) else _to_tex(item, figures) for item in items]
-        rows += [r"\begin{itemize}", *listed, r"\end{itemize}"]
+        rows += [r"\begin{itemize}\setlength{\itemsep}{0pt}", *listed, r"\end{itemize}"]
     return "\n".join(rows)
 
 

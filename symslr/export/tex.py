@@ -26,7 +26,7 @@ PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 \usepackage[utf8]{inputenc}
 \usepackage{lmodern}
 \usepackage{amsmath,amssymb,amsthm,mathtools}
-\usepackage[margin=2.4cm]{geometry}
+\usepackage[hmargin=2.4cm,top=2cm,bottom=2.2cm]{geometry}
 \usepackage{booktabs,longtable,array}
 \usepackage{graphicx}
 \usepackage{xcolor}
@@ -91,13 +91,13 @@ def document(content: Content, opening: Definitions, figures: Sequence[Drawn], t
 
 READING = (
     "Below each theorem stand its verdict and its place in the supplement (supplement.pdf), which has its proof whole, the"
-    " rules and the figures that are left out here; the rules of the proof are named in their order. A result that the same steps"
+    " rules and the figures that are left out here. A result that the same steps"
     " prove is a line below, and one that needs more room is named. A formula that the"
     " result was compared with is published (the source's, as textbooks have it), reconstructed (the source names the"
     " statement, and its formula was not at hand), quoted (from a summary) or our own. Confirmed says that the result is a"
     " published formula; equal, that it is the one that we wrote down for the statement."
 )
-OPENING = 3.6
+OPENING = 3.2
 """Inches of the tallest figure of an abstract: it stands on its page."""
 
 
@@ -199,4 +199,6 @@ def references(records: Sequence[Reference], text: str) -> str:
     if not records:
         return ""
     items = [rf"\bibitem{{{item.key}}} {item.shown('latex')}" for item in records]
-    return "\n".join([r"\begin{thebibliography}{99}", *items, r"\end{thebibliography}"])
+    return "\n".join(
+        [r"{\small\begin{thebibliography}{99}\setlength{\itemsep}{0pt}", *items, r"\end{thebibliography}}"]
+    )

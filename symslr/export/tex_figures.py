@@ -7,8 +7,8 @@ import re
 from symslr.export.figures import TEXT_WIDTH, Drawn, Printed
 from symslr.export.text import plain_to_tex, text_to_tex
 
-TALLEST = 3.4
-"""Inches: two figures and their captions have room on a page."""
+TALLEST = 2.7
+"""Inches: three figures and their captions have room on a page."""
 NARROW = 0.55
 """Part of the text's width up to which a figure has its caption beside it."""
 INCH = 72.0

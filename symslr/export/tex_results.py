@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from symslr.export.bibliography import key_of
 from symslr.export.content import ClaimEntry, Section
 from symslr.export.definitions import Definitions
 from symslr.export.latex import source, verdict
@@ -18,8 +19,6 @@ LINE = 47.0
 """Width in em of a row."""
 LETTER = 0.43
 """Width in em of a letter of a title."""
-FORMULA = 30.0
-"""Width in em of a formula that stands in a sentence."""
 
 
 def chapter(item: Chapter, numbers: Mapping[str, str], model: Definitions) -> list[str]:
@@ -46,10 +45,12 @@ def see(name: str, numbers: Mapping[str, str]) -> str:
 def _theorem(item: Theorem, numbers: Mapping[str, str], model: Definitions) -> str:
     """A result and where its proof stands; below it those that are proved alike."""
     section = replace(item.section, here=tuple(_here(item.section, model)))
-    said = [f"{verdict(section.verdict, tally=False)} {_rules(section, numbers)}"]
-    origin = ", ".join(source(item) for item in section.sources if item)
+    steps = f", {len(section.steps)} step{'s' * (len(section.steps) != 1)}" if section.steps else ""
+    said = [rf"{verdict(section.verdict, tally=False)} \emph{{Proof:}} {see(section.name, numbers)}{steps}."]
+    held = {key_of(claim.source) for claim in section.claims}
+    origin = ", ".join(source(item) for item in section.sources if item and key_of(item) not in held)
     said += [f"Definition: {origin}."] if origin else []
-    said += [_published(claim, section) for claim in section.claims]
+    said += map(_published, section.claims)
     like = [r"\symslrmore{In the same steps}"] if item.like else []
     like += [_row(other, numbers, model, above=section) for other in item.like]
     return "\n".join([theorem(section), rf"{{\small {' '.join(said)}\par}}", *like])
@@ -87,19 +88,6 @@ def _row(section: Section, numbers: Mapping[str, str], model: Definitions, above
     return rf"\symslrrow{{{section.name}}}{{{title}{shown}}}{{{found}}}"
 
 
-def _rules(section: Section, numbers: Mapping[str, str]) -> str:
-    """Where the proof stands, and its rules; one that is used several times in a row is named once."""
-    names = [
-        f"by {see(step.cites, numbers)}" if step.cites in numbers else text_to_tex(step.rule.name)
-        for step in section.steps
-    ]
-    once = [name for i, name in enumerate(names) if i == 0 or name != names[i - 1]]
-    steps = f"{len(names)} step{'s' * (len(names) != 1)}: {', '.join(once)}"
-    return rf"\emph{{Proof:}} {see(section.name, numbers)}{f', in {steps}' if names else ''}."
-
-
-def _published(claim: ClaimEntry, section: Section) -> str:
-    """Where a formula is from and how it compares; the formula where it fits on the line and is written in another way."""
-    (first, *more), found = claim.lines, verdict(claim.verdict, tally=False)
-    fits = not more and claim.lines != section.result and width(first.tex) < FORMULA
-    return f"{claim.label.capitalize()}: {source(claim.source)}{f', ${first.tex}$' * fits} {found}."
+def _published(claim: ClaimEntry) -> str:
+    """Where a formula is from and how it compares."""
+    return f"{claim.label.capitalize()}: {source(claim.source)} {verdict(claim.verdict, tally=False)}."
