@@ -292,12 +292,12 @@ def _section(
 
 
 def _typeset(points: str) -> str:
-    """A range of points, such as ``1/5 < c_nu < 2``, as mathematics; a choice of functions as it is typed."""
-    if "(" in points:
-        return points
-    name, of, values = points.partition(" in {")
-    tex = re.sub(r"[A-Za-z]\w*", lambda found: latex(Symbol(found[0])), name)
-    return "$" + tex + (r" \in \{" + values.replace("}", r"\}") if of else "") + "$"
+    """A range of points, such as ``1/5 < c_nu < 2``, as mathematics; any other restriction as it is."""
+    if found := re.fullmatch(r"([-/\d]+) < (\w+) < ([-/\d]+)", points):
+        return f"${found[1]} < {latex(Symbol(found[2]))} < {found[3]}$"
+    if found := re.fullmatch(r"(\w+) in \{([-/\d, ]*)\}", points):
+        return rf"${latex(Symbol(found[1]))} \in \{{{found[2]}\}}$"
+    return points
 
 
 def _cited(step: Step) -> tuple[str, str]:

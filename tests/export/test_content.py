@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Expr, Function, exp
+from sympy import Expr, Function, Rational, exp
 
 from symslr.algebra.derivation import Derivation
 from symslr.cache.results import Cache
@@ -15,7 +15,7 @@ from symslr.expression.open_functions import OpenKernel
 from symslr.model.catalogue import SpikedSLR, softmax
 from symslr.model.open_function import OpenFunction
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import L, a, chi, epsilon, x
+from symslr.model.symbols import Delta, L, a, chi, epsilon, nu, x
 
 
 def _here(chain: Derivation) -> str:
@@ -68,3 +68,8 @@ def test_formulas_that_are_kept_are_printed_once(toy: Derivation, monkeypatch: p
     assert content([toy], kept=kept) == first
     with pytest.raises(pytest.fail.Exception, match="again"):
         content([toy.named(symbol="q")], kept=kept)
+
+
+def test_ranges_of_points_are_mathematics(toy: Derivation) -> None:
+    chain = toy.named(ranges={nu: (Rational(1, 5), 2), Delta: [1, 2, 5]})
+    assert content([chain]).sections[0].compared == (r"$\Delta \in \{1, 2, 5\}$", r"$1/5 < \nu < 2$")

@@ -177,6 +177,16 @@ def test_the_abstract_takes_its_formulas_from_the_derivations(toy: Derivation, t
         content([toy], abstract=replace(abstract, formulas=(("nothing", ""),)))
 
 
+@pytest.mark.usefixtures("without_tex")
+def test_the_numbers_of_the_abstract_are_counted(toy: Derivation, toy_checks: CheckReport, tmp_path: Path) -> None:
+    abstract = Abstract("It has <steps> steps in $x < y > z$.", words=(("Found", "<checked> of <steps> are checked."),))
+    files = write_report([toy], tmp_path, checks=toy_checks, abstract=abstract)
+    assert "<dt>Found</dt><dd>1 of 2 are checked.</dd>" in unpacked(files.html)
+    assert "It has 2 steps in $x < y > z$." in files.tex[0].read_text()
+    with pytest.raises(ValueError, match="abstract: found <stepz>; expected one of derivations, steps"):
+        Abstract("<stepz>").filled({"derivations": 1, "steps": 2})
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

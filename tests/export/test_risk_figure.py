@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import subprocess
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from symslr.cli import main
 from symslr.evaluation import evaluate
+from symslr.export.standard import standard_figures
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR
 from symslr.model.symbols import x
@@ -37,6 +39,12 @@ def test_files_of_one_s_own_kernel_have_its_risks(tmp_path: Path) -> None:
     assert float(high["bayes"]) < own[0] < float(low["bayes"])
     assert b"/Subtype /Type3" not in (tmp_path / "risk-spiked.pdf").read_bytes()  # which journals refuse
     assert (tmp_path / "risk-spiked.svg").exists()
+
+
+def test_the_example_of_a_folder_of_one_s_own_has_its_risk_curve() -> None:
+    (found,) = standard_figures(Path(str(files("symslr.cli").joinpath("starter"))))
+    assert found.name == "figure-quartic-risk"
+    assert "Least risk of quartic attention on spiked, beside softmax and the Bayes risk, at 12 values" in found.caption
 
 
 @pytest.mark.needs("pdflatex")
