@@ -146,7 +146,6 @@ class Content:
     checked: str
     validations: tuple[Validation, ...]
     published: tuple[Judged, ...] = ()
-    graph: Graph | None = None
     abstract: Abstract | None = None
     letter: tuple[Entry, ...] = ()
     settings: tuple[Beside, ...] = ()
@@ -228,7 +227,7 @@ def content(
     judged = tuple(judge(statements, checks, validations))
     return Content(
         *(sections, tuple(rules.values()), listed, "" if checks is None else checks.when),
-        *(tuple(validations), judged, rests, abstract),
+        *(tuple(validations), judged, abstract),
     )
 
 

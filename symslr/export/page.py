@@ -13,13 +13,11 @@ from symslr.export.figures import Drawn
 from symslr.export.html import display, marked, named, packed, part, table, text, verdict
 from symslr.export.html_derivation import chapter, chapter_anchor, rules
 from symslr.export.html_figure import figure
-from symslr.export.html_graph import HEADING as HANG_TOGETHER
-from symslr.export.html_graph import graph_to_html
 from symslr.export.mathml import mathml
 from symslr.export.papers import HEADING as LETTER
 from symslr.export.papers import papers_to_html
 from symslr.export.provenance import HEADING as MADE_WITH
-from symslr.export.provenance import Provenance, provenance_to_html
+from symslr.export.provenance import provenance_to_html
 from symslr.export.published import HEADING as FOUND
 from symslr.export.published import found_to_html
 from symslr.export.typed import text_to_plain
@@ -27,9 +25,7 @@ from symslr.export.validated import validations_to_html
 from symslr.export.verdicts import SIGNS, Word
 
 
-def page(
-    content: Content, opening: Definitions, figures: Sequence[Drawn], title: str, made: Provenance | None = None
-) -> str:
+def page(content: Content, opening: Definitions, figures: Sequence[Drawn], title: str) -> str:
     """The page.
 
     Args:
@@ -37,7 +33,6 @@ def page(
         opening: the definitions.
         figures: as they were drawn.
         title: of the report.
-        made: the versions and seeds behind it.
 
     Raises:
         CannotTypeset: when a formula of a rule or a note has no MathML.
@@ -46,7 +41,7 @@ def page(
         files("symslr.export").joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "page.js")
     )
     numbered = dict(enumerate(in_order(content, figures), 1))
-    parts = dict(_parts(content, opening, numbered, made))
+    parts = dict(_parts(content, opening, numbered))
     whole = "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -94,14 +89,10 @@ def behind(heading: str, content: Content, figures: Sequence[Drawn]) -> list[Dra
     return [item for item in free if (item.figure.chapter if item.figure.chapter in headings else "") == heading]
 
 
-def _parts(
-    content: Content, opening: Definitions, figures: dict[int, Drawn], made: Provenance | None
-) -> Iterator[tuple[str, str]]:
+def _parts(content: Content, opening: Definitions, figures: dict[int, Drawn]) -> Iterator[tuple[str, str]]:
     """(heading, markup) of what the contents list, in order."""
     if content.published or content.postulates:
         yield FOUND, found_to_html(content)
-    if content.graph is not None and len(content.sections) > 1:
-        yield HANG_TOGETHER, graph_to_html(content.graph)
     yield "The model", _definitions(opening)
     shown = list(figures.values())
     number = {item.figure.name: place for place, item in figures.items()}
@@ -126,8 +117,7 @@ def _parts(
         )
     if content.validations:
         yield "Validation", validations_to_html(content.validations)
-    if made is not None:
-        yield MADE_WITH, provenance_to_html(made)
+    yield MADE_WITH, provenance_to_html(shown, checked=bool(content.checked), validated=bool(content.validations))
     if content.references:
         yield "References", _references(content.references)
 
@@ -167,7 +157,7 @@ def _formula(section: Section, says: str) -> str:
     return f'<div class="key">{display(section.equation)}<p class="meta">{text(says)} {found} {link}</p></div>'
 
 
-ANCHORS = {FOUND: "found", LETTER: "letter", MADE_WITH: "versions", HANG_TOGETHER: "graph", "The model": "model"}
+ANCHORS = {FOUND: "found", LETTER: "letter", MADE_WITH: "versions", "The model": "model"}
 
 
 def _contents(content: Content, headings: Sequence[str]) -> str:

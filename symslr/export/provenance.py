@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from symslr.check.start import SAMPLES, SEED
 from symslr.export import html
@@ -18,30 +17,15 @@ OPENING = (
 )
 
 
-@dataclass(frozen=True)
-class Provenance:
-    """Versions and seeds as (what, which) pairs."""
-
-    versions: tuple[tuple[str, str], ...]
-    seeds: tuple[tuple[str, str], ...]
-
-
-def provenance(figures: Sequence[Drawn], *, checked: bool, validated: bool) -> Provenance:
-    """The versions of symslr, Python and the libraries that compute, and the seeds of what the report shows."""
+def provenance_to_html(figures: Sequence[Drawn], *, checked: bool, validated: bool) -> str:
+    """The versions of symslr, Python and the libraries that compute, and the seeds of what the report shows, as two tables."""
     seeds = []
     if checked:
         seeds.append(("points of a check", "SHA-256 of each symbol's name, the number of the point and of the try"))
         seeds.append(("simulated starts of a check", f"{SEED}, {SEED + 1}, ..., {SAMPLES} sequences each"))
-    if validated:
-        seeds.append(("validations", "in the note of each row"))
-    seeds += [
-        (html.result(item.figure.name), item.figure.seeds) for item in figures if item.figure.seeds and not item.failure
-    ]
-    return Provenance(tuple(versions().items()), tuple(seeds))
-
-
-def provenance_to_html(item: Provenance) -> str:
-    """Two tables."""
-    versions = html.table(("package", "version"), item.versions, "Versions")
-    seeds = html.table(("where chance enters", "seed"), item.seeds, "Seeds") if item.seeds else ""
-    return html.part("versions", HEADING, f"<p>{OPENING}</p>", versions, seeds)
+    seeds += [("validations", "in the note of each row")] if validated else []
+    drawn = [item for item in figures if item.figure.seeds and not item.failure]
+    seeds += [(html.result(item.figure.name), item.figure.seeds) for item in drawn]
+    used = html.table(("package", "version"), list(versions().items()), "Versions")
+    chance = html.table(("where chance enters", "seed"), seeds, "Seeds") if seeds else ""
+    return html.part("versions", HEADING, f"<p>{OPENING}</p>", used, chance)

@@ -22,7 +22,6 @@ from symslr.export.definitions import definitions
 from symslr.export.figures import Drawn, Figure, drawn
 from symslr.export.page import page
 from symslr.export.pdf import PdfOutcome, compile_pdf
-from symslr.export.provenance import provenance
 from symslr.export.staging import staged
 from symslr.export.tex_supplement import supplement
 from symslr.export.theorem import PLAIN, Form, fragment
@@ -124,12 +123,11 @@ def write_report(
             Validation(item.figure.name, item.comparisons, recorded=item.recorded) for item in shown if item.comparisons
         ]
         said = _with_papers(said, published, papers, checks, [*validations, *from_figures], figures)
-        made = provenance(shown, checked=checks is not None, validated=bool(validations))
         progress(1 + len(figures), total, "writing LaTeX")
         _write(folder / "report.tex", tex.document(said, opening, shown, title))
         _write(folder / "supplement.tex", supplement(said, shown, title))
         progress(2 + len(figures), total, "writing HTML")
-        _write(folder / "report.html", page(said, opening, shown, title, made))
+        _write(folder / "report.html", page(said, opening, shown, title))
         progress(3 + len(figures), total, "running TeX")
         outcome = compile_pdf(folder / "report.tex")
         behind = compile_pdf(folder / "supplement.tex") if outcome.path is not None else outcome

@@ -9,6 +9,8 @@ from symslr.export.text import plain_to_tex, text_to_tex
 
 TALLEST = 2.7
 """Inches: three figures and their captions have room on a page."""
+LEAST = 0.8
+"""Scale below which letters are too small to read."""
 NARROW = 0.55
 """Part of the text's width up to which a figure has its caption beside it."""
 INCH = 72.0
@@ -23,7 +25,7 @@ def figure(shown: Drawn, *, tallest: float = TALLEST, see: str = "") -> str:
         return f"{plain_to_tex(item.name)} could not be drawn: {plain_to_tex(shown.failure)}\n"
     found = SIZE.search(shown.svg)
     wide, tall = (float(length) / INCH for length in found.groups()) if found else (TEXT_WIDTH, TALLEST)
-    scale = min(1.0, tallest / tall)
+    scale = min(1.0, max(tallest / tall, LEAST))
     drawing = rf"\includegraphics[scale={scale:.3g}]{{figures/{item.name}}}"
     caption = rf"\caption{{{text_to_tex(item.caption)}{see}}}"
     caption += rf"\label{{fig:{item.name}}}"
