@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from symslr.export import html, latex
@@ -103,8 +103,8 @@ def _kind(item: Evidence) -> str:
     return "contradicted by" if item.kind == "against" else item.kind
 
 
-def found_to_tex(content: Content, figures: Sequence[str] = ()) -> str:
-    """The same in LaTeX, with those of ``figures`` that speak of a statement; all evidence is listed on the page."""
+def found_to_tex(content: Content, figures: Mapping[str, str]) -> str:
+    """The same in LaTeX; ``figures``, references by their names, are cited by the statements of which they speak."""
     rows = [rf"\section{{{HEADING}}}"]
     rows += [plain_to_tex(OPENING), tally(content.published)] if content.published else []
     for heading, means, items in _groups(content):
@@ -114,8 +114,9 @@ def found_to_tex(content: Content, figures: Sequence[str] = ()) -> str:
     return "\n".join(rows)
 
 
-def _to_tex(item: Judged, figures: Sequence[str]) -> str:
-    shown = [name for name in figures if any(each.name.partition(": ")[0] == name for each in item.evidence)]
+def _to_tex(item: Judged, figures: Mapping[str, str]) -> str:
+    names = {each.name.partition(": ")[0] for each in item.evidence}
+    shown = [reference for name, reference in figures.items() if name in names]
     see = f" {to_figures(shown)}." if shown else ""
     remark = rf" {{\small {text_to_tex(item.statement.remark)}}}" if item.statement.remark else ""
     cited = latex.source(item.statement.source)
@@ -123,10 +124,9 @@ def _to_tex(item: Judged, figures: Sequence[str]) -> str:
     return rf"\item {text_to_tex(item.statement.says)} {{\small {named}}}{remark}{see}"
 
 
-def to_figures(names: Sequence[str]) -> str:
-    """Figures by their numbers, in LaTeX."""
-    listed = ", ".join(rf"\ref{{fig:{name}}}" for name in names)
-    return f"Figure{'s' * (len(names) > 1)}~{listed}"
+def to_figures(references: Sequence[str]) -> str:
+    """Figures by their references, in LaTeX."""
+    return f"Figure{'s' * (len(references) > 1)}~{', '.join(references)}"
 
 
 def _postulate_to_tex(item: Postulate) -> str:

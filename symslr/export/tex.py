@@ -12,7 +12,7 @@ from symslr.export.content import Content
 from symslr.export.definitions import Definitions, definitions
 from symslr.export.figures import Drawn
 from symslr.export.latex import display, section, verdict
-from symslr.export.page import behind
+from symslr.export.page import behind, in_order
 from symslr.export.placing import chapters, numbers, paper_figures
 from symslr.export.published import found_to_tex, to_figures
 from symslr.export.tex_figures import figure
@@ -75,18 +75,26 @@ def document(content: Content, opening: Definitions, figures: Sequence[Drawn], t
     others = behind("", content, shown)
     parts = [*head(title, "", PAPER, content.authors), r"\maketitle", _abstract(content)]
     parts += [figure(item, tallest=OPENING) for item in first]
-    names = [item.figure.name for item in shown]
-    parts += [found_to_tex(content, names)] if content.published or content.postulates else []
+    refer = _references(content, figures, shown)
+    parts += [found_to_tex(content, refer)] if content.published or content.postulates else []
     parts += map(_shown, others)
     parts += [_definitions(opening), plain_to_tex(READING)]
     for item in chapters(content):
         parts.append(section(item.heading))
         parts += chapter(item, places, opening)
         beside = behind(item.heading, content, shown)
-        parts += [f"\\par Numbers are in {to_figures([each.figure.name for each in beside])}."] if beside else []
+        parts += [f"\\par Numbers are in {to_figures([refer[each.figure.name] for each in beside])}."] if beside else []
         parts += map(_shown, beside)
     text = "\n".join(parts)
     return "\n".join([text, references(content.references, text), r"\end{document}", ""])
+
+
+def _references(content: Content, figures: Sequence[Drawn], shown: Sequence[Drawn]) -> dict[str, str]:
+    """How the paper refers to each figure: by its number, or by the one that it has in the supplement."""
+    here = {item.figure.name: rf"\ref{{fig:{item.figure.name}}}" for item in shown}
+    drawn = (item.figure.name for item in in_order(content, figures) if not item.failure)
+    left = [name for name in drawn if name not in here]
+    return here | {name: rf"\href{{supplement.pdf\#fig:{name}}}{{S{n}}}" for n, name in enumerate(left, 1)}
 
 
 READING = (

@@ -49,7 +49,7 @@ def _theorem(item: Theorem, numbers: Mapping[str, str], model: Definitions) -> s
     said = [rf"{verdict(section.verdict, tally=False)} \emph{{Proof:}} {see(section.name, numbers)}{steps}."]
     held = {key_of(claim.source) for claim in section.claims}
     origin = ", ".join(source(item) for item in section.sources if item and key_of(item) not in held)
-    said += [f"Definition: {origin}."] if origin else []
+    said += [f"Sources: {origin}."] if origin else []
     said += map(_published, section.claims)
     like = [r"\symslrmore{In the same steps}"] if item.like else []
     like += [_row(other, numbers, model, above=section) for other in item.like]

@@ -128,6 +128,16 @@ def test_a_figure_is_in_the_paper_where_it_is_the_first_to_speak_of_something(to
     assert shown(toys) == ["beside", "one", "two", "three", "silent"]
 
 
+def test_a_statement_cites_its_figures_where_they_stand(toys: Content) -> None:
+    evidence = tuple(Evidence("figure", name, True, "") for name in ("one: rows", "two"))
+    known = replace(toys, published=(Judged(Statement("stein1981", "x"), Standing.ESTIMATED, evidence),))
+    drawn = [drawing("one"), drawing("two")]
+    assert r"Figures~\ref{fig:one}, \href{supplement.pdf\#fig:two}{S1}." in tex.document(
+        known, definitions(), drawn, "T"
+    )
+    assert r"\label{fig:two}" in supplement(known, drawn, "T")
+
+
 def test_nothing_is_lost_and_every_link_has_its_place(toys: Content) -> None:
     sections = [made(toys, f"result-{i}", lines) for i, lines in enumerate((1, ROW_LINES + 1, THEOREM_LINES + 9))]
     known = replace(toys, sections=(*toys.sections, *sections))
