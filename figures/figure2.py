@@ -218,11 +218,11 @@ def _claims(table: Table) -> list[NamedComparison]:
             ratio = np.asarray(table[column], dtype=float) / bayes
             above = bool(ratio.min() > 1 - CLOSE and ratio.max() > 1 + CLOSE)
             note = f"ratio to the Bayes risk between {ratio.min():.8g} and {ratio.max():.4g}"
-            rows.append(states(f"{predictor} lies above the Bayes risk, {task}-SLR", above, note))
+            rows.append(states(f"{NAMES.get(predictor, predictor)} lies above the Bayes risk, {task}-SLR", above, note))
     if not finite.all():
         ends = {name: float(str(end[name])) for name in end if name.startswith("max_") and name.count("_") == 1}
         least = min(risk for name, risk in ends.items() if name not in ("max_bayes", "max_softmax"))
-        note = ", ".join(f"{name.removeprefix('max_')} {risk:.4g}" for name, risk in ends.items())
+        note = ", ".join(f"{NAMES.get(name[4:], name[4:])} {risk:.4g}" for name, risk in ends.items())
         rows.append(
             states("at infinite signal softmax alone reaches risk 0, max-SLR", ends["max_softmax"] == 0 < least, note)
         )

@@ -106,7 +106,11 @@ def _claims(table: Table) -> list[NamedComparison]:
         parts = [label for label in SHOWN if label != "m_vv"]
         farthest = max(abs(float(str(table[f"{label}_{end}"][row]))) for label in parts for end in ("min", "max"))
         ends = ", ".join(f"{table[kind][row]} {kind}" for kind in KINDS)
-        found.append(NamedComparison(f"{name} on {task}-SLR ends on the manifold", 0.0, farthest, ON_MANIFOLD, ends))
+        found.append(
+            NamedComparison(
+                f"{NAMES.get(name, name)} on {task}-SLR ends on the manifold", 0.0, farthest, ON_MANIFOLD, ends
+            )
+        )
     return found
 
 

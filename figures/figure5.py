@@ -99,7 +99,11 @@ def _claims(length: int, table: Table) -> list[NamedComparison]:
             note = f"at {strict.sum()} of {strict.size} signal strengths there is one, higher by {gap[strict].min():.3g} or more"
             task, _, name = curve.partition("_")
             found.append(
-                states(f"{name} on {task}-SLR: the mismatched minimum is higher", bool((gap[strict] > 0).all()), note)
+                states(
+                    f"{NAMES.get(name, name)} on {task}-SLR: the mismatched minimum is higher",
+                    bool((gap[strict] > 0).all()),
+                    note,
+                )
             )
     return found
 
