@@ -51,6 +51,7 @@ PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 """
 
 PAPER = r"""\clubpenalty=10000\displaywidowpenalty=10000 % a title of two lines stays whole, above its formula
+\postdisplaypenalty=10000 % and its verdict below it
 \newcommand{\symslrlast}[1]{\unskip\nobreak\hfill\penalty50\hskip1em\hbox{}\nobreak\hfill\mbox{\small #1}}
 \newcommand{\symslrsee}[2]{\href{supplement.pdf\#symslr:#1}{\small #2}}
 \newcommand{\symslrmore}[1]{\par\smallskip\noindent{\small\emph{#1:}}\nopagebreak}
@@ -59,6 +60,7 @@ PAPER = r"""\clubpenalty=10000\displaywidowpenalty=10000 % a title of two lines 
 \AtBeginDocument{\abovedisplayskip=4pt plus 2pt\belowdisplayskip=4pt plus 2pt
   \abovedisplayshortskip=2pt plus 2pt\belowdisplayshortskip=3pt plus 2pt}
 \makeatletter
+\@endparpenalty=10000
 \renewcommand{\section}{\@startsection{section}{1}{\z@}{-3ex plus -1ex}{1ex}{\normalfont\large\bfseries\raggedright}}
 \makeatother
 """

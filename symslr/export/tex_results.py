@@ -53,7 +53,7 @@ def _theorem(item: Theorem, numbers: Mapping[str, str], model: Definitions) -> s
     said += map(_published, section.claims)
     like = [r"\symslrmore{In the same steps}"] if item.like else []
     like += [_row(other, numbers, model, above=section) for other in item.like]
-    return "\n".join([theorem(section), rf"\nopagebreak{{\small {' '.join(said)}\par}}", *like])
+    return "\n".join([theorem(section), rf"{{\small {' '.join(said)}\par}}", *like])
 
 
 def _here(section: Section, model: Definitions) -> list[str]:
