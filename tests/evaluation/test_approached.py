@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import mpmath
 import numpy as np
 import pytest
@@ -13,11 +11,9 @@ from sympy import Abs, Expr, Heaviside, Max, Rational, cos, exp, log, oo, sqrt
 from symslr import Attention, MaxSLR, evaluate, population_risk
 from symslr.evaluation.minima.at_infinity import growth
 from symslr.evaluation.minima.least import least_risk
-from symslr.evaluation.minima.minimise import minimise
-from symslr.evaluation.minima.search.objective import Objective
 from symslr.expression.expectation import SequenceExpectation
 from symslr.model.largest import IsLargest
-from symslr.model.symbols import L, a, chi, epsilon, x
+from symslr.model.symbols import L, chi, epsilon, x
 
 
 @pytest.mark.parametrize(
@@ -81,21 +77,6 @@ def test_panels_are_cut_at_a_step_of_the_relevant_token() -> None:
     value = evaluate(SequenceExpectation(IsLargest.of(epsilon, L) * Heaviside(-chi[epsilon]), law), {"L": 2, "nu": 10})
     assert abs(value.value - truth) <= value.error
     assert value.error < 1e-11
-
-
-def test_a_scale_and_its_negative_have_one_value_under_an_even_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both signs were computed."""
-    asked: list[tuple[float, float]] = []
-    original = Objective.scope_at
-
-    def noted(own: Objective, place: Any) -> dict[Any, Any]:
-        asked.append((float(own.context.tolerance), float(place[0])))
-        return original(own, place)
-
-    monkeypatch.setattr(Objective, "scope_at", noted)
-    minimise(population_risk(MaxSLR(oo, noise=0, length=2), Attention(1 + x**4)), [a], {}, 6)
-    assert asked
-    assert not {one for one in asked if one[1] != 0} & {(tolerance, -at) for tolerance, at in asked}
 
 
 def test_a_ridge_has_the_digits_of_a_search_where_it_cannot_have_more() -> None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import Abs, Rational, S, exp, oo, sin
+from sympy import Abs, exp, oo, sin
 
 from symslr.budget import processor_time
 from symslr.evaluation import evaluate
 from symslr.evaluation.minima.least import least_risk
-from symslr.evaluation.minima.sampled import sampled_risk
 from symslr.model.attention import Attention
-from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softmax1, softplus
-from symslr.model.length_law import LengthLaw
-from symslr.model.symbols import L, a, x
+from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax1, softplus
+from symslr.model.symbols import x
 from symslr.theory import population_risk
 
 KERNELS = {
@@ -48,24 +46,6 @@ def test_the_least_risk_is_that_of_drawn_sequences(name, task):
     with processor_time(60):
         value, _ = least_risk(own, Attention(kernel), {"Delta": 0}, 6)
     assert float(value.value) == pytest.approx(lowest, abs=0.01)
-
-
-@pytest.mark.parametrize("length", [3, LengthLaw({1: Rational(1, 4), 4: Rational(3, 4)})])
-@pytest.mark.parametrize("task", [SpikedSLR(2), MaxSLR(3), MaxSLR(oo)])
-def test_sampled_risks_are_those_of_meshes(task, length):
-    risk = population_risk(task.at(length), softmax)
-    sampled = sampled_risk(risk, {s: 0.5 for s in risk.free_symbols - {a, L}})
-    assert sampled is not None
-    for scale in (-1.0, 0.5, 3.0):
-        value, error = sampled(scale)
-        known = evaluate(risk, {"Delta": Rational(1, 2), "a": scale})
-        assert abs(value - float(known.value)) < error < 0.05
-
-
-def test_what_samples_would_miss_is_not_sampled():
-    task = SpikedSLR(2).at(3)
-    for attention in (softmax1, Attention(exp(x), normaliser=None)):
-        assert sampled_risk(population_risk(task, attention), {s: S.Zero for s in task.law.free_symbols}) is None
 
 
 def test_a_bottom_behind_the_usual_scales_is_found():

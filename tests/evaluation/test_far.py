@@ -9,11 +9,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import softmax as softmax_of
 from scipy.stats import norm
-from sympy import Expr, Integer, Rational, oo, tanh
+from sympy import Expr, oo, tanh
 
 from symslr.evaluation import evaluate, risk_at
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima import large
 from symslr.expression.value import Value
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softmax1, softplus
@@ -25,26 +24,6 @@ SPIKED = SpikedSLR(nu=2, length=3, noise=0)
 
 def agree(one: Value, two: Value) -> bool:
     return bool(abs(one.value - two.value) <= one.error + two.error)
-
-
-def test_the_series_in_the_scale_holds_the_value_of_a_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Below 0; above it the limit of the series is held against its own formula. At half the scales values take no time."""
-    monkeypatch.setattr(large, "LARGE_SCALE", 150.0)
-    monkeypatch.setattr(large, "SAMPLE_SIZES", large.SAMPLE_SIZES / 2)
-    two = SpikedSLR(nu=2, length=2, noise=0)
-    found = risk_at(two, softplus, Integer(-155), {})
-    assert "series" in found.method
-    assert found.digits >= 5
-    assert agree(found, evaluate(population_risk(two, softplus, -155), digits=9))
-
-
-def test_meshes_reach_a_large_scale_of_an_exponential_kernel() -> None:
-    """Where they do not, the series is asked."""
-    two = SpikedSLR(nu=2, length=2, noise=0)
-    near, far_out = (risk_at(two, softmax, Integer(size), {}) for size in (310, 10**30))
-    assert "series" not in near.method
-    assert "series" in far_out.method
-    assert 0 < float(far_out) - float(near) < 1e-2
 
 
 def test_an_infinite_scale_attends_to_the_largest_token() -> None:
@@ -84,30 +63,6 @@ def test_the_limit_of_large_scales_of_a_step() -> None:
     )
     assert float(found.error) < 1e-11
     assert abs(float(found) - drawn) < 4 * spread < 2e-3
-
-
-def test_the_series_in_the_signal_holds_the_value_of_a_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At nu = 10^5 both reach: there the series is asked for."""
-    monkeypatch.setattr(large, "LARGE_SLOPE", 300.0)
-    task = SpikedSLR(nu=10**5, length=3, noise=0)
-    found = risk_at(SpikedSLR(length=3, noise=0), softplus, Integer(1), {"nu": 10**5})
-    assert "series" in found.method
-    assert found.digits >= 4
-    assert agree(found, evaluate(population_risk(task, softplus, 1), digits=8))
-
-
-@pytest.mark.parametrize(("strength", "method"), [(400, "numpy: nested"), (10**13, "limit of a strong signal")])
-def test_a_steep_selection_is_its_limit_up_to_what_the_posterior_misses(strength: int, method: str) -> None:
-    """Held against sequences drawn from the task itself: 1 + Delta^2 - M^2/Q with M = E sum p A and Q = E sum A^2."""
-    found = risk_at(MaxSLR(length=3, noise=Rational(1, 2)), softplus, Integer(2), {"nu": strength})
-    assert found.method.startswith(method)
-    keys = np.random.default_rng(0).standard_normal((400_000, 3))
-    weights, posterior = np.logaddexp(0, 2 * keys), softmax_of(strength * keys, axis=1)
-    weights /= weights.sum(axis=1, keepdims=True)
-    hit, square = (posterior * weights).sum(axis=1), (weights**2).sum(axis=1)
-    drawn = 1.25 - hit.mean() ** 2 / square.mean()
-    assert abs(float(found) - drawn) <= float(found.error) + 2e-3
-    assert found.error < 0.02
 
 
 def test_what_does_not_settle_is_refused_in_one_line() -> None:

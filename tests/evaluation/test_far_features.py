@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from sympy import Abs, Expr, Integer, Max, Rational, erf, exp, log, sign, sin, tanh
+from sympy import Abs, Expr, Integer, Max, Rational, exp, sign, sin, tanh
 
-from symslr.evaluation import least_risk, minimise, risk_at
+from symslr.evaluation import least_risk, risk_at
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima.features import Attended, farthest_feature, usual_size
 from symslr.model.attention import Attention
-from symslr.model.catalogue import SpikedSLR, softplus
-from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw, normal
+from symslr.model.catalogue import SpikedSLR
+from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import a, x
 from symslr.model.task import Task
-from symslr.theory import population_risk
 
 TASK = SpikedSLR(nu=2, length=2, noise=0)
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -91,42 +89,6 @@ def test_a_kernel_turned_round_has_its_best_scale_below_zero_or_above() -> None:
     assert abs(float(right[1]["a"]) + float(left[1]["a"])) < 1e-2
 
 
-def test_what_no_scale_of_the_search_meets_is_refused() -> None:
-    with pytest.raises(CannotEvaluate, match="changes so far out") as fault:
-        minimise(population_risk(TASK, Attention(2 + sign(x - 10**8))), [a])
-    assert "\n" not in str(fault.value)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "place"),
-    [
-        (2 + sign(x - 77), 77),
-        (3 + erf(2 * x - 500), 250.5),
-        (exp(-Abs(x + 300)), 300),
-        (log(1 + exp(x - 400)), 401),
-        (1 + exp(x) / 10**100, 100 * np.log(10)),
-        (1 / (1 + (x - 60) ** 2), np.hypot(60, 1)),
-        (1 + x / 1000, 1000),
-        (Max(x - 5, 2 * x - 90), 85),
-    ],
-)
-def test_the_farthest_feature(kernel: Expr, place: float) -> None:
-    assert abs(farthest_feature(kernel) / place - 1) < 1e-9
-
-
-def test_usual_kernels_change_nearby() -> None:
-    usual = [log(1 + exp(x)), 1 + x**4, 1 / (1 + exp(-x)), erf(x) + Rational(3, 2), exp(-Abs(x)), 1 + x**2, exp(x)]
-    assert max(map(farthest_feature, usual)) < 10
-
-
-def test_the_size_of_a_token() -> None:
-    assert 1 < usual_size(STANDARD_NORMAL) < 3
-    assert abs(usual_size(normal(100, Rational(1, 10**4))) / 100 - 1) < 0.01
-    assert 0.2 < usual_size(ScalarLaw(Integer(1), 0, 1)) <= 1
-    small = Attended((2 + sign(x - 77),), normal(0, Rational(1, 10**4)))
-    assert abs(small.feature_scale({}) / Attended(small.kernels).feature_scale({}) / 100 - 1) < 0.1
-
-
 def test_the_least_risk_scales_with_the_kernel() -> None:
     """kappa(x/1000) at 1000 a is kappa(x) at a; by a series through scales before 1000 the former was 0.35 at -oo."""
     (near, at), (far_out, place) = (least_risk(TASK, Attention(1 + Abs(x) / size), {}) for size in (1, 1000))
@@ -194,35 +156,3 @@ def test_a_scale_far_below_the_scan_is_found() -> None:
     one = minimize_scalar(risk, bounds=(1e-3, 1e-2), method="bounded", options={"xatol": 1e-8})
     assert abs(float(value) - one.fun) <= float(value.error) + 1e-11
     assert abs(float(places["a"]) / one.x - 1) < 1e-3
-
-
-def test_the_unit_of_a_strong_signal_is_that_of_the_relevant_token() -> None:
-    """Regression: bounds were asked for; at nu = 10^6 the relevant token stands at 1000, the best scale is 1/300."""
-    value, places = least_risk(SpikedSLR(noise=0), Attention(erf(x) ** 2 + Rational(1, 2)), {"L": 7, "nu": 10**6}, 6)
-    # the others are below 1/100 at that scale: seven weights 1 + 2 erf^2 of which one is nearly 3
-    assert float(value) == pytest.approx(0.400015, abs=1e-6)
-    assert 1e-3 < float(places["a"]) < 1e-2
-
-
-def test_softplus_at_the_strongest_signals() -> None:
-    """Regression: a built-in attention asked for bounds; among 20 tokens at nu = 10^6 by sums over log u in the Laplace form."""
-    value, places = least_risk(SpikedSLR(noise=0), softplus, {"L": 20, "nu": 10**6}, 6)
-    (tokens, apart), (logs, between) = np.linspace(-9, 9, 1153, retstep=True), np.linspace(-60, 12, 4609, retstep=True)
-    u, density = np.exp(logs), np.exp(-(tokens**2) / 2) / np.sqrt(2 * np.pi) * apart
-
-    def means(kernel: Any) -> list[Any]:
-        """E[kappa^p e^{-u kappa}], p = 0, 1, 2, at every u."""
-        weights = np.exp(-np.outer(u, kernel)) * density
-        return [weights @ kernel**p for p in range(3)]
-
-    def risk(scale: float) -> float:
-        own, other = (means(np.logaddexp(0.0, scale * (tokens + shift))) for shift in (1000.0, 0.0))
-        step, rest = u * between, other[0] ** 18
-        hit = np.sum(step * own[1] * other[0] * rest)
-        norm = np.sum(step * u * (own[2] * other[0] + 19 * own[0] * other[2]) * rest)
-        return float(1 - hit**2 / norm)
-
-    place = float(places["a"])
-    assert abs(float(value) - risk(place)) <= float(value.error) + 1e-14
-    one = minimize_scalar(risk, bounds=(4.0, 6.0), method="bounded", options={"xatol": 1e-6})
-    assert abs(one.x - place) <= float(places["a"].error)

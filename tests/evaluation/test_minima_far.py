@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import Any
-
 import mpmath
 import numpy as np
 import pytest
 from scipy.special import log_ndtr, ndtr
 from sympy import Expr, Integer, Max, Min, Rational, exp, log, oo
 
-from symslr.budget import processor_time
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.steep.ridge import RidgeTable
-from symslr.evaluation.minima.at_infinity import limit_where_largest_is_relevant
 from symslr.evaluation.minima.at_scale import risk_at
-from symslr.evaluation.minima.search import search
-from symslr.evaluation.minima.search.objective import Objective
-from symslr.evaluation.minima.search.profile import _in_principal_axes
-from symslr.evaluation.minima.search.series import Series
-from symslr.evaluation.nodes.node import Context
-from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.plan import plan
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, softmax, softmax1, softplus
 from symslr.model.exact import exact
@@ -43,14 +30,8 @@ def test_infimum_at_infinite_scale_is_the_risk_of_the_limiting_kernel() -> None:
     assert float(place[a]) == np.inf
     assert abs(float(found) - float(limit)) <= float(found.error) + float(limit.error)
     assert float(found.error) < 1e-8
-
-
-def test_more_digits_of_such_an_infimum_are_refused_in_one_line() -> None:
-    task = SpikedSLR(nu=20, length=2, noise=0)
-    grown = Attention(exp(Min(x, 0)) + Max(x, 0), normaliser=None)
-    with pytest.raises(CannotEvaluate, match="only approached, as a goes to inf; ask for at most") as fault:
-        minimise(population_risk(task, grown), [a], digits=20)
-    assert "\n" not in str(fault.value)
+    many, _ = minimise(population_risk(task, grown), [a], digits=20)
+    assert abs(many.value - evaluate(population_risk(task, relu, 1), digits=20).value) <= 2 * many.error < 1e-20
 
 
 def test_a_kernel_without_scale_has_a_least_risk() -> None:
@@ -75,38 +56,6 @@ def test_softmax_reaches_the_largest_token_in_the_limit() -> None:
     assert float(evaluate(minimal_risk(task, softmax))) == float(evaluate(bayes_risk(task))) == 1.0
 
 
-def test_a_series_through_its_own_values_is_exact() -> None:
-    values = [3 + 2 * h - h**3 for h in (1, 0.5, 0.25, 0.125)]
-    assert Series(values, 2.0, 0.0)(0.0) == pytest.approx(3, abs=1e-14)
-
-
-def test_the_errors_of_series_hold() -> None:
-    """Of 2000 random functions of h, some with a small first power or a part that is e^(-1/h); errors by the least change of three
-    shapes of series were exceeded by 18 per cent, by up to a thousand times."""
-    rng = np.random.default_rng(3)
-    ratios = []
-    for _ in range(500):
-        limit, first, part = rng.normal(size=3) * [1.0, 0.3, 0.1]
-        second, width, turn = rng.normal(), rng.uniform(0.2, 1.5), rng.uniform(0.2, 1.5)
-        first *= rng.choice([1.0, 1e-3])
-        h = 0.5 * 1.75 ** -np.arange(7.0)
-        values = limit + first * h + second * h**2 / (1 + width * h) + part * h * np.exp(-1 / (turn * h))
-        for count in (4, 5, 6, 7):
-            found = Series(values[:count], 1.75, 1e-14)
-            ratios.append(abs(found(0.0) - limit) / found.error_at(0.0))
-    assert np.mean(np.array(ratios) > 1.0) < 0.005
-    assert max(ratios) < 5.0
-
-
-def test_a_change_that_is_small_by_chance_is_no_error() -> None:
-    values = np.array([1.0, 0.9, 0.83, 0.79])
-    shift = Series(values, 1.75, 0.0)(0.0) - Series(values[:-1], 1.75, 0.0)(0.0)
-    weight = Series([0.0, 0.0, 0.0, 1.0], 1.75, 0.0)(0.0)
-    chance = Series([*values[:-1], values[-1] - shift / weight], 1.75, 0.0)  # its last value moves it by nothing
-    assert chance(0.0) == pytest.approx(chance.without_last(0.0), abs=1e-12)
-    assert chance.error_at(0.0) >= abs(chance.without_last(0.0) - chance.without_last.without_last(0.0)) / 20
-
-
 def test_a_minimum_far_out_at_random_length() -> None:
     """Softplus at lengths 1 and 5: the best scale grows beyond all bounds near nu = 11; at nu = 9.3 it is about 50."""
     law = {1: Rational(1, 3), 5: Rational(2, 3)}
@@ -121,38 +70,6 @@ def test_a_minimum_far_out_at_random_length() -> None:
 RAMP = Attention(1 + Max(x, 0), name="ramp")
 GROWN = Attention(exp(Min(x, 0)) + Max(x, 0), normaliser=None, name="elu + 1")
 QUARTIC = Attention(1 + x**4, name="quartic")
-
-
-@pytest.mark.parametrize(
-    ("task", "attention", "most"),
-    [
-        (SpikedSLR(nu=10, length=100, noise=0), softplus, 50),  # 174 values when the series was asked last
-        (SpikedSLR(nu=100, length=50, noise=0), GROWN, 29),  # 50
-        (SpikedSLR(nu=20, length=2, noise=0), RAMP, 44),  # 32, with an error that was false
-        (SpikedSLR(nu=20, length=5, noise=0), QUARTIC, 29),  # 29
-        (MaxSLR(nu=3, length=2, noise=0), RAMP, 38),  # 45, at scale 65
-        (SpikedSLR(nu=3, length=2, noise=0), softplus, 36),  # 36, at scale 3.5
-    ],
-    ids=lambda given: getattr(given, "name", None) or str(given),
-)
-def test_a_fall_at_the_end_of_the_scan_costs_few_values(
-    monkeypatch: pytest.MonkeyPatch, task: Task, attention: Attention, most: int
-) -> None:
-    """The scan itself has 21, and seven places more between any two where nothing normalises: there values cost little.
-
-    What it finds is no higher than any risk beside it, or further out than all values.
-    """
-    known: dict[tuple[float, ...], list[object]] = defaultdict(list)
-    monkeypatch.setattr("symslr.evaluation.minima.search.objective.evaluations", lambda node, scope: known)
-    risk = population_risk(task, attention)
-    value, place = minimise(risk, [a])
-    assert sum(map(len, known.values())) <= most + (0 if attention.is_normalised else 18 * 7)
-    sizes = (
-        np.array([0.8, 0.98, 1.02, 1.25]) * float(place[a]) if np.isfinite(float(place[a])) else [-900, -50, 50, 900]
-    )
-    for size in sizes:
-        other = evaluate(risk, {"a": float(size)}, 6)
-        assert float(value) - float(value.error) <= float(other) + float(other.error)
 
 
 def test_infimum_of_erf_attention_is_an_exponential_kernel() -> None:
@@ -202,14 +119,6 @@ def test_steep_sums_of_exponentials_find_the_largest_token(kernel: Expr, backend
     assert 0 < nearer < 0.6 * near
 
 
-@pytest.mark.parametrize(
-    "kernel", [exp(x) + exp(-x / 3), 1 + exp(x), exp(x / 2) - exp(x) / 2 + exp(2 * x), log(1 + exp(x))], ids=str
-)
-def test_other_kernels_leave_weight_elsewhere(kernel: Expr) -> None:
-    """Of both signs, of rate 0, less than nothing, and no sum: the weight of the smallest token, or that of the others, stays."""
-    assert limit_where_largest_is_relevant(MaxSLR(oo, noise=0, length=3), Attention(kernel)) is None
-
-
 def test_softmax1_on_two_tokens_is_best_at_a_finite_scale() -> None:
     """Its limit is 1/4."""
     task = MaxSLR(oo, noise=0, length=2)
@@ -239,25 +148,6 @@ def test_a_least_risk_below_float64_is_zero_within_its_error() -> None:
     assert not np.isfinite(float(places["a"].error))
     with pytest.raises(CannotEvaluate, match="below 1e-300"):
         least_risk(SpikedSLR(nu=9000, length=2, noise=0), erf, {}, 20)
-
-
-def test_tokens_far_from_a_ridge_are_seen_while_its_window_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With nu = 10^5 the relevant token lies 316 from the others, between which a coarse mesh saw nothing: half of the window was
-    cut off, meshes of 50 million exponentials came to no end, and nothing came in 30 s."""
-    sizes, made = [0], RidgeTable.__init__
-
-    def noted(self: RidgeTable, *args: Any) -> None:
-        made(self, *args)
-        sizes.append(self.size)
-
-    monkeypatch.setattr(RidgeTable, "__init__", noted)
-    monkeypatch.setattr(
-        search, "FIRST_SCALES", -1.0
-    )  # values far out, which are not asked for where one nearby has vanished
-    value, _ = least_risk(SpikedSLR(nu=100000, length=3, noise=0), softmax1, {})
-    assert float(value) == 0.0
-    assert 0.0 < float(value.error) < 1e-300
-    assert 1e5 < max(sizes) < 5e6
 
 
 def test_a_function_that_vanishes_far_out_has_its_minimum() -> None:
@@ -294,35 +184,3 @@ def test_a_bottom_far_out_under_laws_with_power_tails(length: int, bottom: float
     beside = [risk_at(task, attention, Integer(round(times * bottom)), {}) for times in (0.5, 2)]
     assert all(float(value) + float(value.error) < float(other) - float(other.error) for other in beside)
     assert all("series" not in other.method for other in beside)  # that in 1/a had 0.8948245 +- 2e-5 for 0.8950339
-
-
-def test_softmax_1_at_the_scale_of_a_law_that_selects_sharply() -> None:
-    """Regression: refused, and meshes were refined in vain from scale 10^4 on: log u = -1e4 stood for u = 0, where exp(2e4 x) cuts.
-
-    Of a thousand tokens one is positive, and the offset loses to it: the risks are those of softmax, the Bayes risk at the law's
-    own scale, which is known by its expansion.
-    """
-    task = MaxSLR(10**5, length=1000, noise=0)
-    value, places = least_risk(task, softmax1, {})
-    truth = evaluate(bayes_risk(task))
-    assert abs(float(value) - float(truth)) <= float(value.error) + float(truth.error) < 1e-11
-    assert abs(float(places["a"]) - 1e5) <= 3 * float(places["a"].error) + 1
-    one, other = (risk_at(task, attention, Integer(20212), {}, 8) for attention in (softmax1, softmax))
-    assert abs(float(one) - float(other)) <= float(one.error) + float(other.error) < 1e-11
-
-
-def test_softplus_beside_many_tokens_falls_to_its_limit_as_the_cube() -> None:
-    """Regression: "the lowest value of the scan is at its end, a = -16"."""
-    task = MaxSLR(10**5, length=1000, noise=0)
-    with processor_time(30):  # 8 s, and more than a minute by a series
-        value, _ = least_risk(task, softplus, {})
-    far_out = risk_at(task, softplus, Integer(1000), {}, 8)
-    assert abs(float(value) - float(far_out)) <= float(value.error) < 1e-3
-
-
-def test_a_slope_of_exactly_zero_is_no_step() -> None:
-    """Regression: erf attention on max at nu = 10^10 ended in a division by zero, where a search met a place with no slope."""
-    bowl = Objective(plan(1 + a**2 + c**2), (a, c), Context(FLOAT, 1e-12), {})
-    value, _, places = _in_principal_axes(bowl, [0.0, 0.0])
-    assert float(value) == 1
-    assert all(abs(float(place)) < 1e-6 for place, _ in places)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +15,7 @@ from sympy import Rational, exp, sqrt
 from symslr import MaxSLR, SpikedSLR, Task, bayes_risk, erf, evaluate, population_risk, softmax, softmax1
 from symslr.evaluation.engine import float_scope
 from symslr.evaluation.exponential_kernel.points import log_survival, saddle
-from symslr.evaluation.minima.search.objective import Objective
+from symslr.evaluation.minima.function import Function
 from symslr.evaluation.nodes.node import Context
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.numbers.balls import centre
@@ -75,11 +74,11 @@ def test_a_scan_is_the_values_at_its_places() -> None:
         (population_risk(SPIKED, erf), (a, c)),
     ):
         scope = float_scope({symbols.nu: Rational(2), symbols.L: Rational(3)})
-        rough = Objective(plan(expr), moving, Context(FLOAT, 1e-4, enough=1e-10), scope)
+        rough = Function(plan(expr), moving, Context(FLOAT, 1e-4, enough=1e-10), scope)
         places = list(itertools.product([-8.0, -0.2, 0.0, 0.7, 3.0], repeat=len(moving)))
         with np.errstate(all="ignore"):
-            found = rough.float_pairs(places)
-            fine = np.array([replace(rough, context=Context(FLOAT, 1e-9)).float_pair(place) for place in places])
+            found = rough.pairs(places)
+            fine = rough.in_float(1e-9).pairs(places)
         assert np.all(
             np.abs(found[:, 0] - fine[:, 0])[np.isfinite(fine[:, 0])] <= (found + fine)[np.isfinite(fine[:, 0]), 1]
         )

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import erf as special_erf
 from scipy.special import ndtr
-from scipy.special import softmax as softmax_of
-from sympy import Integer, Rational, exp, oo, tanh
+from sympy import Integer, Rational, oo, tanh
 
 from symslr.budget import processor_time
 from symslr.evaluation import CannotEvaluate, evaluate, least_risk
@@ -21,18 +20,10 @@ from symslr.evaluation.laplace import table
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.location import bayes_value
 from symslr.evaluation.minima.at_scale import risk_as_asked
-from symslr.evaluation.minima.features import Attended
-from symslr.evaluation.minima.large import large_scale
-from symslr.evaluation.minima.search.objective import Objective
-from symslr.evaluation.minima.search.series import limit
-from symslr.evaluation.nodes.node import Context
-from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.plan import plan
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.location.task import LocationTask
-from symslr.model.symbols import a, nu
 from symslr.model.symbols import x as token
 from symslr.theory import population_risk
 from tests.evaluation.pairs import Array, risk_of_a_pair
@@ -143,31 +134,6 @@ def test_one_token_needs_no_locating(task: Callable[..., Any], attention: Attent
     assert (place["a"].value, place["a"].error) == (0, 0)
 
 
-@pytest.mark.parametrize("attention", [erf, linear], ids=lambda item: item.name)
-def test_beyond_meshes_a_series_has_the_digits(attention: Attention) -> None:
-    """The risk is its limit and a term in 1/nu^2. At nu = 10^6 meshes end: the limit alone had two digits, and erf none in 30 s."""
-    limit, at_limit = least_risk(MaxSLR(oo, length=3, noise=0), attention, {})
-    value, place = least_risk(MaxSLR(length=3, noise=0), attention, {"nu": 10**6})
-    assert abs(float(value) - float(limit)) <= float(value.error) + float(limit.error)
-    assert float(value.error) < 1e-6
-    for name, own in place.items():
-        assert abs(float(own) - float(at_limit[name])) <= float(own.error) + float(at_limit[name].error)
-
-
-def test_no_limit_of_large_scales_through_values_that_lie_before_the_selection() -> None:
-    """Regression: 0.0484 +- 5e-5 at a = +inf for L = 2, nu = 1000, by a series through scales up to 230, before softplus selects as
-    sharply as the law does; the risk is 0.04864 at a = 1000."""
-    selects = Attended.of(population_risk(MaxSLR(noise=0), softplus)).selection_scale({nu: 1000.0})
-    assert selects == 1000.0
-    assert Attended.of(population_risk(SpikedSLR(noise=0), softplus)).selection_scale({nu: 1000.0}) == 0.0
-    falling = Objective(plan(1 + 1 / a), (a,), Context(FLOAT, 1e-12), {}, selection_scale=selects)
-    with pytest.raises(CannotEvaluate, match="before 1e\\+03, where the law selects"):
-        limit(falling, 43.0, 1.75)
-    assert abs(limit(falling, 1000.0, 1.75).value - 1.0) < 1e-9
-    far = large_scale(Integer(3000), MaxSLR(noise=0), softplus, {"L": 2, "nu": 1000})
-    assert far.sizes[0] >= selects
-
-
 def test_the_infimum_of_softplus_at_an_infinite_signal() -> None:
     """At large scales softplus is max(x, 0), and two tokens of which one is positive are told apart.
 
@@ -177,20 +143,6 @@ def test_the_infimum_of_softplus_at_an_infinite_signal() -> None:
     hit, squares = 3 / 4 + (1 / 2 + np.log(2) / np.pi) / 4, 3 / 4 + 1 / (2 * np.pi)
     assert abs(float(value) - (1 - hit**2 / squares)) <= float(value.error) < 1e-5
     assert place["a"].value == mpmath.inf
-
-
-def test_one_digit_of_a_strong_selection_is_that_of_its_limit() -> None:
-    """Regression: meshes were tried first, for minutes, also where the limit with its bound has the digit asked for."""
-    value, _ = least_risk(MaxSLR(1000, length=2, noise=0), softplus, {}, digits=1)
-    assert value.method.startswith("limit of a strong signal")
-    keys = np.random.default_rng(0).standard_normal((1_000_000, 2))  # at a = 1000, beside which no risk is much lower
-    score = 1000 * keys
-    logs = np.where(score < -30, score, np.log(np.logaddexp(0, np.maximum(score, -30))))
-    weights, posterior = softmax_of(logs, axis=1), softmax_of(score, axis=1)
-    hit, square = (posterior * weights).sum(axis=1), (weights**2).sum(axis=1)
-    ratio = hit.mean() / square.mean()
-    spread = np.std(ratio**2 * square - 2 * ratio * hit) / len(keys) ** 0.5
-    assert abs(float(value) - (1 - ratio * hit.mean())) <= float(value.error) + 4 * spread < 0.006
 
 
 def test_a_limit_of_few_digits_is_told() -> None:
@@ -295,17 +247,6 @@ def test_steep_weights_of_a_selection_are_resolved() -> None:
     for digits in (3, 4, 9):
         found = evaluate(population_risk(MaxSLR(noise=0), erf), values, digits=digits, backend="numpy")
         assert abs(float(found) - (1.0 - hit**2 / norm)) <= float(found.error) + 1e-13
-
-
-def test_a_search_begins_in_the_limit_of_a_strong_selection() -> None:
-    """Softmax-1 at nu = 1156 had no answer in 30 s: a scan costs forty values."""
-    sigmoid = Attention(1 / (1 + exp(-token)), normaliser=None, name="sigmoid")
-    task = MaxSLR(length=3, noise=0)
-    value, place = least_risk(task, sigmoid, {"nu": 350}, digits=4)
-    assert "begun at" in value.method
-    for moved in (0.8, 1.2):
-        values = {"nu": 350, "a": Rational(round(moved * float(place["a"]) * 100), 100)}
-        assert float(value) < float(evaluate(population_risk(task, sigmoid), values, digits=5))
 
 
 def test_a_weight_that_underflows_keeps_its_sign() -> None:

@@ -10,21 +10,12 @@ from typing import Any
 from sympy import Expr, Symbol, oo
 
 from symslr.evaluation.engine import EXPONENTIAL, MULTIPRECISION_DIGITS, evaluate
-from symslr.evaluation.errors import CannotEvaluate, FloatOnly
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.at_infinity import limit_of_large_scales
-from symslr.evaluation.minima.large import (
-    RISK,
-    Answers,
-    in_the_limit,
-    large_scale,
-    large_signal,
-    limit_of_strong_selection,
-    risk_by_best_method,
-)
 from symslr.evaluation.minima.least import least_risk
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
-from symslr.model.symbols import a, x
+from symslr.model.symbols import x
 from symslr.model.task import Task
 from symslr.theory.population import population_risk
 
@@ -56,37 +47,16 @@ def risk_at(
             "scale, or an offset"
         )
 
-    def answers(own: Task, at: Mapping[Any, object], wanted: int | None, for_series: bool) -> Answers:
-        known = dict(at)
-        here = known.pop(a, scale) if for_series else scale
-        if own is not task:
-            return {RISK: risk_at(own, attention, here, known)}
-        if here.is_infinite:
-            raise CannotEvaluate("no limit of the risk was found as the scale grows; expected a finite scale")
-        return {
-            RISK: evaluate(population_risk(own, attention, here), known, wanted, "numpy" if for_series else backend)
-        }
-
-    if scale.is_infinite and backend is None:
-        limit = limit_of_large_scales(population_risk(task, attention), 1 if scale == oo else -1)
-        if limit is not None:
-            try:
-                value = evaluate(limit, values, digits)
-                return replace(value, kind=Kind.ESTIMATED, method=f"limit of large scales: {value.method}")
-            except FloatOnly:
-                raise
-            except CannotEvaluate:  # where the signal is too strong for meshes
-                pass
-    if backend is not None:
-        return answers(task, values, digits, False)[RISK]
-    large = large_scale(scale, task, attention, values) or large_signal(task, values)
-    strong = limit_of_strong_selection(task, attention, values)
-    if large is not None or strong is not None:
-        return risk_by_best_method(answers, task, attention, values, digits, large, strong)[RISK]
-    try:
-        return answers(task, values, digits, False)[RISK]
-    except CannotEvaluate as refusal:
-        return in_the_limit(answers, task, attention, values, digits, refusal)[RISK]
+    risk = population_risk(task, attention, scale)
+    if not scale.is_infinite:
+        return evaluate(risk, values, digits, backend)
+    limit = (
+        limit_of_large_scales(population_risk(task, attention), 1 if scale == oo else -1) if backend is None else None
+    )
+    if limit is None:
+        raise CannotEvaluate("no limit of the risk is known as the scale grows; expected a finite scale")
+    value = evaluate(limit, values, digits)
+    return replace(value, kind=Kind.ESTIMATED, method=f"limit of large scales: {value.method}")
 
 
 def risk_as_asked(

@@ -28,22 +28,18 @@ from symslr.evaluation.engine import (
     symbols_of,
     tolerance_of,
 )
-from symslr.evaluation.minima.at_infinity import limit_of_large_scales
-from symslr.evaluation.minima.features import Attended
-from symslr.evaluation.minima.sampled import sampled_risk
-from symslr.evaluation.nodes.composed import MinimumNode
-from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.minima.node import MinimumNode
+from symslr.evaluation.nodes.node import Context, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.plan import plan
 from symslr.expression.value import Kind, Value
 from symslr.model.ranges import real_number
-from symslr.model.symbols import x
 from symslr.parallel.serial import one_at_a_time
 from symslr.theory.population import PopulationRisk
 
 NOT_UNIQUE = "{} = {:.3g}, one of the places with this value"
 """The method of a place that is not unique."""
-FLOAT_SEARCH = "numpy: scan and refinement in float64"
+FLOAT_SEARCH = "numpy: Chebyshev proxy and Newton steps in float64"
 
 
 @one_at_a_time
@@ -63,7 +59,7 @@ def minimise(
         values: as for ``evaluate``: numbers for all the other symbols, or arrays of them (in float64). Along an array each point
             starts from its neighbours, and the whole range is searched again every few points: order it.
         digits: significant digits of the least value; the place has about half as many.
-        bounds: for a variable, the interval in which it is searched; both signs up to 50 otherwise.
+        bounds: for a variable, the interval in which it is searched; else both signs, as far as the method of the value says.
         start: a place near which a minimum is sought, in float64; if one is found there, nothing else is searched.
 
     Raises:
@@ -81,9 +77,7 @@ def minimise(
     check_admitted(expr, inputs)
     check_means_exist(expr, inputs.given, free)
     said = unheld(expr, {**one_point(inputs), **dict.fromkeys(free, PLACE)})
-    is_along = _is_along_scale(expr, free)
-    known = Attended.of(expr), partial(_limit_node, expr, free), _is_even(expr, free), is_along
-    node = MinimumNode(plan(expr), free, *known, partial(sampled_risk, expr) if is_along else None)
+    node = MinimumNode(plan(expr), free, expr if isinstance(expr, PopulationRisk) else None, plan)
     limits = _intervals(bounds or {}, free)
     start_place = None if start is None else _start_place(start, free)
     if inputs.arrays:
@@ -91,16 +85,16 @@ def minimise(
     places: dict[Symbol, Pair]
     if wanted <= FLOAT_DIGITS:
         context = Context(FLOAT, tolerance_of(wanted), enough=10.0 ** -(digits or DEFAULT_DIGITS))
-        value, error, places = node.minimum(context, float_scope(inputs.given), limits, start_place)
+        value, error, places, where = node.minimum(context, float_scope(inputs.given), limits, start_place)
         method = (
             FLOAT_SEARCH
             if start_place is None
             else f"{FLOAT_SEARCH}, begun at {', '.join(f'{x:.6g}' for x in start_place)}"
         )
     else:
-        value, error, places = raised(partial(node.minimum, bounds=limits), inputs.scalars, wanted)
-        method = "mpmath: scan in float64, Newton steps at full precision"
-    method = f"{method}; {said}" if said else method
+        value, error, places, where = raised(partial(node.minimum, bounds=limits), inputs.scalars, wanted)
+        method = "mpmath: Chebyshev proxy in float64, Newton steps at full precision"
+    method = "; ".join(part for part in (method, where, said) if part)
     seconds = time.perf_counter() - clock
 
     def packed(v: Any, e: Any) -> Value:
@@ -159,24 +153,6 @@ def _start_place(start: Mapping[Symbol, float], free: tuple[Symbol, ...]) -> lis
         raise ValueError(f"start: found {start!r}; expected a number for each of {', '.join(map(str, free))}") from None
 
 
-def _is_along_scale(expr: Expr, free: tuple[Symbol, ...]) -> bool:
-    """Whether a risk is minimised over the scale of its key alone."""
-    return isinstance(expr, PopulationRisk) and free == (expr.args[0].args[4],)
-
-
-def _is_even(expr: Expr, free: tuple[Symbol, ...]) -> bool:
-    """Whether a risk is even in its scale: it is where the kernel is even."""
-    return _is_along_scale(expr, free) and expr.args[0].kernel.xreplace({x: -x}) == expr.args[0].kernel
-
-
-def _limit_node(expr: Expr, free: tuple[Symbol, ...], side: int) -> Node | None:
-    """The limit of a risk for ``side`` times infinite scale as a node of a plan; None where it is not known, or others than the
-    scale are free.
-    """
-    limit = limit_of_large_scales(expr, side) if _is_along_scale(expr, free) else None
-    return None if limit is None else plan(limit)
-
-
 def _on_grid(
     node: MinimumNode, inputs: Inputs, tolerance: float, limits: Mapping[Symbol, tuple[float, float]], clock: float
 ) -> tuple[Value, dict[Symbol, Value]]:
@@ -185,7 +161,7 @@ def _on_grid(
     tables = {symbol: (np.empty(shape), np.empty(shape)) for symbol in (None, *node.variables)}
     context = Context(FLOAT, tolerance, {})
     for index, scope in zip(np.ndindex(shape), points):
-        value, error, places = node.minimum(context, scope, limits)
+        value, error, places, _ = node.minimum(context, scope, limits)
         for symbol, pair in ((None, (value, error)), *places.items()):
             for table, number in zip(tables[symbol], pair):
                 table[index] = float(number)

@@ -1,9 +1,8 @@
-"""Nodes made of other nodes: formulas, sums, means over the length, the best of equal formulas, and minima."""
+"""Nodes made of other nodes: formulas, sums, means over the length, and the best of equal formulas."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from typing import Any, final
@@ -12,9 +11,6 @@ from sympy import Expr, Symbol, oo
 
 from symslr.evaluation.errors import CannotEvaluate, TooDear, beside
 from symslr.evaluation.laplace.node import LaplaceNode
-from symslr.evaluation.minima.features import NO_ATTENTION, Attended
-from symslr.evaluation.minima.search.objective import Objective
-from symslr.evaluation.minima.search.search import Continuation, least
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.numbers.running import Formula, compiled_formula, in_numbers
@@ -223,68 +219,3 @@ def _given(pair: Pair | Exception) -> Pair:
     if isinstance(pair, Exception):
         raise pair
     return pair
-
-
-@final
-class MinimumNode(Node):
-    """The least value of ``body`` over real ``variables``; its error is of second order in that of the place.
-
-    Attributes:
-        attended: the kernels and laws that say how far out a search must go, and where the scan over a scale needs more points.
-        limit: the limit of the body as its one variable goes to plus or minus infinity, where it is known.
-        is_even: whether the body is even in that variable.
-        is_along_scale: whether that variable is the scale of a key.
-        sampled: gives Monte Carlo values, to two digits, where quadrature is too expensive.
-    """
-
-    def __init__(
-        self,
-        body: Node,
-        variables: tuple[Symbol, ...],
-        attended: Attended = NO_ATTENTION,
-        limit: Callable[[int], Node | None] | None = None,
-        is_even: bool = False,
-        is_along_scale: bool = False,
-        sampled: Callable[[Mapping[Symbol, float]], Callable[[float], Pair] | None] | None = None,
-    ) -> None:
-        self.body, self.variables, self.attended, self.limit, self.is_even = body, variables, attended, limit, is_even
-        self.is_along_scale, self.sampled = is_along_scale, sampled
-
-    def closed(self, kernel: Expr) -> MinimumNode:
-        return MinimumNode(self.body.closed(kernel), self.variables, self.attended)
-
-    def _limit(self, context: Context, scope: Mapping[Symbol, Pair], side: int) -> Pair | None:
-        node = None if self.limit is None else self.limit(side)
-        return None if node is None else node.evaluate(context, scope)
-
-    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        value, error, _ = self.minimum(context, scope, {})
-        return value, error
-
-    def minimum(
-        self,
-        context: Context,
-        scope: Mapping[Symbol, Pair],
-        bounds: Mapping[Symbol, tuple[float, float]],
-        start: list[float] | None = None,
-    ) -> tuple[Any, Any, dict[Symbol, Pair]]:
-        """(least value, its error, {variable: (place, error)}); with ``start``, the minimum near that place."""
-        intervals = [bounds.get(s, (-float("inf"), float("inf"))) for s in self.variables]
-        if context.continuations is None:
-            continuation = None if start is None else Continuation(start)
-        else:
-            continuation = context.continuations.setdefault(self, Continuation())
-        numbers = {s: float(p[0]) for s, p in scope.items() if isinstance(p, tuple)}
-        met, selects = self.attended.feature_scale(numbers), self.attended.selection_scale(numbers)
-        objective = Objective(self.body, self.variables, context, scope, feature_scale=met, selection_scale=selects)
-        closer = partial(self.attended.extra_scan_points, numbers) if self.is_along_scale else None
-        sampled = None if self.sampled is None else partial(self.sampled, numbers)
-        objective = replace(
-            objective,
-            limit=partial(self._limit, context, scope),
-            is_even=self.is_even,
-            extra_scan_points=closer,
-            sampled=sampled,
-        )
-        value, error, place = least(objective, intervals, continuation)
-        return value, error, dict(zip(self.variables, place))
