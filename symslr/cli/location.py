@@ -15,7 +15,7 @@ from symslr.model.request import AttentionRequest, HeadsRequest, Number, TaskReq
 if TYPE_CHECKING:
     from symslr.expression.value import Value
     from symslr.model.asked import Located, Problem
-    from symslr.model.location.attention import LocatedAttention, Selection
+    from symslr.model.attention import Attention
     from symslr.model.location.task import LocationTask
     from symslr.theory.located_attention import OptimalAttention
 
@@ -35,11 +35,11 @@ def problem(wanted: TaskRequest) -> Located:
     return asked.located(wanted, dash="--")
 
 
-def attention(wanted: AttentionRequest, heads: HeadsRequest, law: Located) -> LocatedAttention:
+def attention(wanted: AttentionRequest, heads: HeadsRequest, law: Located) -> Attention:
     """The attention that was asked for on this law."""
     from symslr.model import asked
 
-    return asked.located_attention(wanted, heads, law)
+    return asked.with_heads(asked.attention(wanted, law.attention), heads, law.values)
 
 
 def has_open_correlation(task: LocationTask) -> bool:
@@ -85,7 +85,7 @@ def _with_digits(digits: int | None, compute: Callable[[int | None], Value]) -> 
 
 
 def risk(
-    law: Located, chosen: LocatedAttention, scale: Number | None, digits: int | None, seconds: float
+    law: Located, chosen: Attention, scale: Number | None, digits: int | None, seconds: float
 ) -> tuple[Value, dict[str, Value]]:
     """The risk at a scale, or the least over the parameters and where it is attained."""
     from symslr.evaluation.location import least_value, risk_value
@@ -98,7 +98,7 @@ def risk(
 
 
 def selected_risk(
-    asked: Problem, selection: Selection, scale: Number | None, digits: int | None, seconds: float
+    asked: Problem, selection: Attention, scale: Number | None, digits: int | None, seconds: float
 ) -> tuple[Value, dict[str, Value]]:
     """The risk of a selection of tokens under a task with a weight, or the least one over scales and where it is attained."""
     from symslr.evaluation.location import weighed

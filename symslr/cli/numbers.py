@@ -227,8 +227,8 @@ def _risk(
                 raise ValueError(f"{refused}: not available for this law of location and attention; leave it out")
             found = location.attention(asked_attention, asked_heads, law)
             value, places = location.risk(law, found, at, digits, seconds)
-            title = f"{'Least risk' if scale is None else 'Risk'} of {found.name} attention"
-            return title, law, value, {"attention": found.name}, places
+            title = f"{'Least risk' if scale is None else 'Risk'} of {found.title} attention"
+            return title, law, value, {"attention": found.title}, places
     wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
     problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
     from symslr.evaluation import evaluate
@@ -279,10 +279,10 @@ def _risk(
 def _selected(wanted: TaskRequest, name: str, scale: Number | None, digits: int | None, seconds: float) -> Answer:
     """The risk of sparsemax, entmax or top-k on a task with a weight."""
     from symslr.model import asked
-    from symslr.model.location.attention import selection_from_text
+    from symslr.model.catalogue import attention_of
 
     found = asked.problem(wanted, dash="--")
-    value, places = location.selected_risk(found, selection_from_text(name), scale, digits, seconds)
+    value, places = location.selected_risk(found, attention_of(name), scale, digits, seconds)
     title = f"{'Least risk' if scale is None else 'Risk'} of {name} attention"
     return title, found, value, {"attention": name}, places
 

@@ -21,13 +21,11 @@ from symslr.evaluation.separation.report import separation_report
 from symslr.expression.value import Kind, Value
 from symslr.face.question import Question
 from symslr.model.attention import Attention
-from symslr.model.catalogue import attention_of
+from symslr.model.catalogue import attention_of, kernel_attention_of
 from symslr.model.exact import check_is, exact
 from symslr.model.length_law import LengthLaw
-from symslr.model.location.attention import LocatedAttention, Selection, selection_from_text
 from symslr.model.location.task import LocationTask
 from symslr.model.ranges import real_number
-from symslr.model.request import is_selection
 from symslr.model.separation import Separation
 from symslr.model.symbols import NAMES, L, a
 from symslr.model.task import Task
@@ -42,7 +40,7 @@ from symslr.theory.configurations import location_bayes_risk
 USUAL_DIGITS = 15
 
 AnyTask = Task | LocationTask
-AnyAttention = Attention | LocatedAttention | Selection | str
+AnyAttention = Attention | str
 """An attention, or its name: one of the catalogue, or sparsemax, entmax, top(k)."""
 
 
@@ -71,17 +69,17 @@ def population_risk(task: AnyTask, attention: AnyAttention, scale: Expr = a) -> 
 
     Source: arXiv 2509.21936, section 4.
     """
-    chosen = _attention(attention)
-    if isinstance(task, Task) and isinstance(chosen, Attention):
+    chosen = attention_of(attention)
+    if isinstance(task, Task) and not chosen.is_selection:
         return population.population_risk(task, chosen, exact(scale, "scale"))
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
         at = exact(scale, "scale").subs(a, exact(values.pop("a", a), "a"))
         if isinstance(task, LocationTask):
-            return risk_value(task, _located(chosen), at, values, digits)
-        return selected_risk(task, _selection(chosen), at, values, digits)
+            return risk_value(task, chosen, at, values, digits)
+        return selected_risk(task, chosen, at, values, digits)
 
-    return Question(f"risk of {chosen.name}, {task.name}", answer, {})
+    return Question(f"risk of {chosen.title}, {task.name}", answer, {})
 
 
 def least_risk(task: AnyTask, attention: AnyAttention, bounds: Mapping[Any, tuple[float, float]] = {}) -> Question:
@@ -95,23 +93,23 @@ def least_risk(task: AnyTask, attention: AnyAttention, bounds: Mapping[Any, tupl
     Raises:
         TypeError, ValueError: in one line, for what is no task or no attention.
     """
-    chosen = _attention(attention)
+    chosen = attention_of(attention)
     if not isinstance(task, LocationTask):
         check_is(task, Task, "task", "SpikedSLR()")
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
         if isinstance(task, LocationTask):
-            value, places = least_value(task, _located(chosen), values, digits)
-        elif isinstance(chosen, Attention):
+            value, places = least_value(task, chosen, values, digits)
+        elif not chosen.is_selection:
             value, places = least_risk_at(task, chosen, values, digits, bounds=dict(bounds) or None)
         else:
-            value, places = least_selected_risk(task, _selection(chosen), values, digits)
+            value, places = least_selected_risk(task, chosen, values, digits)
         return replace(value, at=places)
 
     expr = None
-    if isinstance(task, Task) and isinstance(chosen, Attention):
+    if isinstance(task, Task) and not chosen.is_selection:
         expr = population.minimal_risk(task, chosen)
-    return Question(f"least risk of {chosen.name}, {task.name}", answer, {}, expr)
+    return Question(f"least risk of {chosen.title}, {task.name}", answer, {}, expr)
 
 
 def fitted(task: Task, attention: Attention | str, *, ridge: Any = "tuned", seed: int = 0, **given: object) -> Question:
@@ -125,7 +123,7 @@ def fitted(task: Task, attention: Attention | str, *, ridge: Any = "tuned", seed
 
     Source: arXiv 2509.21936, Result 5.1.
     """
-    chosen = attention_of(attention)
+    chosen = kernel_attention_of(attention)
     check_is(task, Task, "task", "SpikedSLR()")
     pair = ridge if isinstance(ridge, str) else _ridges(ridge)
     if isinstance(pair, str) and pair != "tuned":
@@ -163,7 +161,7 @@ def simulate_fit(
         seed: of the first.
         fresh: number of fresh samples on which each fit is tested.
     """
-    chosen = attention_of(attention)
+    chosen = kernel_attention_of(attention)
     check_is(task, Task, "task", "SpikedSLR()")
     if seeds < 2:
         raise ValueError(f"seeds: found {seeds}; expected at least 2, as one fit has no standard error")
@@ -209,7 +207,9 @@ def landscape(task: Task, attention: Attention | str, **values: object) -> Lands
     Raises:
         ValueError: as ``Landscape.of``.
     """
-    return Landscape.of(task, attention_of(attention), {NAMES.get(name, name): own for name, own in values.items()})
+    return Landscape.of(
+        task, kernel_attention_of(attention), {NAMES.get(name, name): own for name, own in values.items()}
+    )
 
 
 def separation(**given: object) -> Question:
@@ -270,26 +270,6 @@ def sample(
     if not np.all(weights == 1.0):
         raise ValueError("sample: this law has importance weights; expected weighted=True, which returns them as well")
     return X, y, hidden
-
-
-def _attention(attention: AnyAttention) -> Attention | LocatedAttention | Selection:
-    if isinstance(attention, str) and is_selection(attention):
-        return selection_from_text(attention)
-    return attention if isinstance(attention, LocatedAttention | Selection) else attention_of(attention)
-
-
-def _located(attention: Attention | LocatedAttention | Selection) -> LocatedAttention | Attention:
-    return LocatedAttention(attention) if isinstance(attention, Selection) else attention
-
-
-def _selection(attention: Attention | LocatedAttention | Selection) -> Selection:
-    if isinstance(attention, LocatedAttention) and attention == LocatedAttention(attention.base):
-        attention = attention.base
-    if not isinstance(attention, Selection):
-        raise ValueError(
-            f"attention: found {attention.name} with heads, a bias or a filter; expected a LocationTask beside it"
-        )
-    return attention
 
 
 def _ridges(ridge: Any) -> tuple[float, float]:

@@ -10,16 +10,15 @@ from typing import Any
 from sympy import Expr, oo
 
 from symslr.model.admissible import check_density_at
-from symslr.model.attention import Attention
-from symslr.model.catalogue import ATTENTIONS, TASKS, MaxSLR, softmax
+from symslr.model.attention import BIASES, Attention
+from symslr.model.catalogue import TASKS, MaxSLR, attention_of, softmax
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.asked import location_problem
-from symslr.model.location.attention import LocatedAttention, Selection, heads_of, selection_from_text
 from symslr.model.location.task import LocationTask
-from symslr.model.request import LENGTH_EXPECTED, AttentionRequest, HeadsRequest, TaskRequest, is_located, is_selection
-from symslr.model.symbols import Delta, L, nu
+from symslr.model.request import LENGTH_EXPECTED, AttentionRequest, HeadsRequest, TaskRequest, is_located
+from symslr.model.symbols import Delta, L, i, j, l, nu
 from symslr.model.task import Task
-from symslr.model.text import exactly
+from symslr.model.text import exactly, parse_expression
 from symslr.model.text_numbers import in_short
 from symslr.model.written import attention_from_text, length_of, model_of_tables
 
@@ -164,33 +163,28 @@ def attention(wanted: AttentionRequest, written: Attention | None, keys: tuple[E
     Raises:
         ValueError: in one line, for a kernel that no attention can have.
     """
-    if is_selection(wanted.name):
-        raise ValueError(f"attention {wanted.name}: has no kernel; the only command that takes it is risk")
     if wanted.kernel is not None:
         return attention_from_text(wanted.kernel, wanted.normalise, wanted.offset, keys=keys)
     if wanted.name is None:
         return written or softmax
     if wanted.tables is None:
-        return ATTENTIONS[wanted.name]
+        return attention_of(wanted.name)
     found = model_of_tables(wanted.tables, wanted.name).attention
     assert found is not None
     return found
 
 
-def located_attention(wanted: AttentionRequest, heads: HeadsRequest, found: Located) -> LocatedAttention:
-    """The attention that was asked for with its heads, bias and filter, or the one of the task's model file, or softmax.
-
-    Args:
-        wanted, heads: as ``read_attention`` and ``read_heads`` read them.
-        found: the task.
+def with_heads(base: Attention, wanted: HeadsRequest, values: Mapping[Expr, Expr]) -> Attention:
+    """The attention with the heads, the bias and the filter that were asked for, at values of the task's parameters.
 
     Raises:
-        ValueError: in one line, as ``attention`` and for what cannot be combined.
+        ValueError: in one line, for text outside the whitelist and for what cannot be combined.
     """
-    base: Attention | Selection
-    if wanted.name is not None and is_selection(wanted.name):
-        base = selection_from_text(wanted.name)
-    else:
-        base = attention(wanted, found.attention)
-    parameters = {str(symbol): symbol for symbol in found.values}
-    return heads_of(heads, base, parameters).subs(found.values)
+    known = {"L": L, "nu": nu, **{str(symbol): symbol for symbol in values}}
+    bias: Expr | str | None = wanted.bias
+    if bias is not None and bias not in BIASES:
+        bias = parse_expression(bias, {"l": l, **known}, what="bias")
+    filter_: Expr | str | None = wanted.filter
+    if filter_ is not None and filter_ != "matched":
+        filter_ = parse_expression(filter_, {"i": i, "j": j, **known}, what="filter")
+    return base.having(heads=wanted.heads, separate=wanted.separate, bias=bias, filter=filter_).for_task(values)

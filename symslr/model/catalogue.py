@@ -14,7 +14,7 @@ from symslr.model.attention import Attention
 from symslr.model.exact import check_is, exact
 from symslr.model.form import check_parameters
 from symslr.model.largest import IsLargest
-from symslr.model.request import ATTENTION_NAMES, TASK_NAMES
+from symslr.model.request import ATTENTION_NAMES, TASK_NAMES, is_selection
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import Delta, L, c, chi, epsilon, l, nu, x
 from symslr.model.task import Task
@@ -82,12 +82,14 @@ _LAWS = (SpikedSLR().law, MaxSLR().law, MaxSLR(oo).law)
 
 
 def attention_of(attention: object) -> Attention:
-    """An attention, or the one of the catalogue with this name.
+    """An attention, or the one of the catalogue with this name, or a selection.
 
     Raises:
         TypeError, ValueError: in one line, for anything else.
     """
     if isinstance(attention, str):
+        if is_selection(attention):
+            return Attention(attention)
         if attention not in ATTENTIONS:
             near = [f'"{name}"' for name in get_close_matches(attention, ATTENTIONS, 1)]
             near += [f'Attention("{attention}(x)")'] if attention in FUNCTIONS else []
@@ -97,3 +99,18 @@ def attention_of(attention: object) -> Attention:
     check_is(attention, Attention, "attention", "softmax")
     assert isinstance(attention, Attention)
     return attention
+
+
+def kernel_attention_of(attention: object) -> Attention:
+    """As ``attention_of``, where one kernel of single keys is needed.
+
+    Raises:
+        TypeError, ValueError: as ``attention_of``, and for a selection, heads, a bias or a filter.
+    """
+    found = attention_of(attention)
+    if found.is_selection or not found.is_plain:
+        raise ValueError(
+            f"attention {found.title}: found {'a selection' if found.is_selection else 'heads, a bias or a filter'}; expected "
+            "one kernel of single keys here, such as softmax; risks know the others"
+        )
+    return found

@@ -19,7 +19,7 @@ from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
 from symslr.expression.special import NormalCdf
 from symslr.model.attention import Attention
-from symslr.model.catalogue import attention_of, softmax
+from symslr.model.catalogue import kernel_attention_of, softmax
 from symslr.model.exact import check_is
 from symslr.model.exponential import exponential_slope
 from symslr.model.float64 import uncancelled
@@ -265,7 +265,7 @@ def population_risk(task: Task, attention: Attention, scale: Expr = a) -> Popula
     Source: arXiv 2509.21936, section 4.
     """
     check_is(task, Task, "task", "SpikedSLR()")
-    attention = attention_of(attention)
+    attention = kernel_attention_of(attention)
     return PopulationRisk(Activation.of(epsilon, attention, scale), task.law, task.noise, task.length)
 
 
@@ -278,7 +278,7 @@ def minimal_risk(task: Task, attention: Attention) -> MinimalRisk:
     Source: arXiv 2509.21936, section 4 and Fig. 2.
     """
     check_is(task, Task, "task", "SpikedSLR()")
-    attention = attention_of(attention)
+    attention = kernel_attention_of(attention)
     activation = Activation.of(epsilon, attention, a)
     free = sorted(attention.bounds, key=str)
     for parameter in task.law.free_symbols & set(free):

@@ -20,7 +20,6 @@ from symslr.evaluation.location.samples.points import quadrature, refined, sampl
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.subsets.pairs import pairs_means
 from symslr.expression.value import Kind, Value
-from symslr.model.location.attention import LocatedAttention
 from symslr.model.symbols import i, j, l, nu
 from tests.evaluation.laws_of_location import (
     CHAIN,
@@ -55,7 +54,7 @@ def test_facts() -> None:
     value, places = least_value(law_called("sign"), softmax)
     assert float(value) == pytest.approx(2 / 3, abs=1e-9)
     assert abs(float(places["a"])) < 1e-3
-    matched, heads = least_value(law_called("sign"), LocatedAttention(softmax, heads=2))
+    matched, heads = least_value(law_called("sign"), softmax.having(heads=2))
     assert float(matched) == pytest.approx(float(bayes_value(law_called("sign"))), rel=1e-9)
     assert sorted(float(heads[name]) for name in ("a_1", "a_2")) == pytest.approx([-(2**0.5), 2**0.5], rel=1e-3)
 

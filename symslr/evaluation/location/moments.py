@@ -37,8 +37,8 @@ from symslr.evaluation.location.tables.attention import (
 )
 from symslr.evaluation.location.tables.rules import SEARCH, Rule
 from symslr.evaluation.location.tables.selection import is_short, selected_row
+from symslr.model.attention import Attention
 from symslr.model.length_law import LengthLaw
-from symslr.model.location.attention import LocatedAttention
 from symslr.model.location.task import LocationTask
 
 CONVERGED = 1e-12
@@ -163,7 +163,7 @@ class Risk:
     bayes_risks: tuple[tuple[float, Callable[[], Estimate]], ...]
 
     @classmethod
-    def of(cls, attention: LocatedAttention, task: LocationTask, seconds: float) -> Risk:
+    def of(cls, attention: Attention, task: LocationTask, seconds: float) -> Risk:
         """The risk for a task whose symbols all have values.
 
         Args:

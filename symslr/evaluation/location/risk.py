@@ -25,7 +25,6 @@ from symslr.evaluation.minima.least import least_risk
 from symslr.expression.value import Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
-from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.task import LocationTask
 from symslr.model.symbols import x
@@ -36,7 +35,7 @@ from symslr.theory.population import population_risk
 @on_one_blas_thread
 def risk_value(
     task: LocationTask,
-    attention: LocatedAttention | Attention,
+    attention: Attention,
     scale: object,
     values: Mapping[Any, object] | None = None,
     digits: int | None = None,
@@ -54,16 +53,11 @@ def risk_value(
     """
     began, here = time.perf_counter(), with_values(task, values)
     plain, chosen, unit = _prepared(here, attention)
-    standard = _standard(plain, chosen)
-    if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
-        expr = population_risk(standard, chosen.base, exact(scale, "scale") * unit)
-        return evaluate(expr, {}, digits)
-    single = _single_selection(plain, chosen)
-    if (
-        single is not None
-        and (formula := risk_of_largest(single, chosen.base, exact(scale, "scale") * unit)) is not None
-    ):
+    reduced, at = _reduced(plain, chosen), exact(scale, "scale") * unit
+    if reduced is not None and chosen.is_selection and (formula := risk_of_largest(reduced, chosen, at)) is not None:
         return evaluate(formula, {}, digits)
+    if reduced is not None and not chosen.is_selection and not chosen.parameters:
+        return evaluate(population_risk(reduced, chosen.having(filter=None), at), {}, digits)
     risks = Risk.of(chosen, plain, seconds)
     if chosen.heads > 1 or risks.attend.setting.directions > 1 or risks.attend.own or chosen.bias == "free":
         raise CannotEvaluate(
@@ -71,21 +65,18 @@ def risk_value(
         )
     if exact(scale, "scale") == 0 and _is_silent(chosen):
         return risk_from_excess(_of_silence(plain, seconds), here.noise, digits, began)
-    place = ParameterValues(np.array([[float(exact(scale, "scale") * unit)]]), np.zeros(1), 0.0, ())
+    place = ParameterValues(np.array([[float(at)]]), np.zeros(1), 0.0, ())
     return risk_from_excess(risks.value(place), here.noise, digits, began)
 
 
-def _is_silent(attention: LocatedAttention) -> bool:
+def _is_silent(attention: Attention) -> bool:
     """Whether all weights are 0 at the scale 0."""
-    base = attention.base
-    if not isinstance(base, Attention) or base.is_normalised or attention.bias is not None:
-        return False
-    return bool(base.kernel.subs(x, 0) == 0)
+    return not attention.is_normalised and attention.bias is None and attention.kernel.subs(x, 0) == 0
 
 
 def _of_silence(task: LocationTask, seconds: float) -> Estimate:
     """The risk above Delta^2 where all weights are 0: E r^T C_v r, read from the moments of a constant attention."""
-    constant = LocatedAttention(Attention(exp(x), normaliser=None, name="constant"))
+    constant = Attention(exp(x), normaliser=None, name="constant")
     place = ParameterValues(np.zeros((1, 1)), np.zeros(1), 0.0, ())
     return Risk.of(constant, task, seconds).value(place, lambda row: float(row[0]))
 
@@ -93,7 +84,7 @@ def _of_silence(task: LocationTask, seconds: float) -> Estimate:
 @on_one_blas_thread
 def least_value(
     task: LocationTask,
-    attention: LocatedAttention | Attention,
+    attention: Attention,
     values: Mapping[Any, object] | None = None,
     digits: int | None = None,
     seconds: float = SECONDS,
@@ -115,24 +106,20 @@ def least_value(
     """
     began, here = time.perf_counter(), with_values(task, values)
     plain, chosen, unit = _prepared(here, attention)
-    standard = _standard(plain, chosen)
-    if standard is not None:
-        assert isinstance(chosen.base, Attention)
-        value, places = least_risk(standard, chosen.base, {}, digits)
-        return value, {name: _rescaled(found, unit) if name == "a" else found for name, found in places.items()}
-    single = _single_selection(plain, chosen)
-    if single is not None and (known := least_of_largest(single, chosen.base, digits)) is not None:
+    reduced = _reduced(plain, chosen)
+    if reduced is not None and chosen.is_selection and (known := least_of_largest(reduced, chosen, digits)) is not None:
         return known
+    if reduced is not None and not chosen.is_selection:
+        value, places = least_risk(reduced, chosen.having(filter=None), {}, digits)
+        return value, {name: _rescaled(found, unit) if name == "a" else found for name, found in places.items()}
     risks, one = Risk.of(chosen, plain, seconds), None
     if chosen.heads > 1:
         with suppress(CannotEvaluate):
-            one = best_head(Risk.of(replace(chosen, heads=1, separate=False), plain, seconds))
+            one = best_head(Risk.of(chosen.having(heads=1, separate=False), plain, seconds))
     return least_risk_and_place(risks, here.noise, digits, began, float(unit), one)
 
 
-def _prepared(
-    task: LocationTask, attention: LocatedAttention | Attention
-) -> tuple[LocationTask, LocatedAttention, Expr]:
+def _prepared(task: LocationTask, attention: Attention) -> tuple[LocationTask, Attention, Expr]:
     """(task, attention, unit): the attention with constants in its kernel, and keys made independent where it ignores a common
     shift.
 
@@ -140,30 +127,21 @@ def _prepared(
     and C^-1 chi is chi/(v (1 - rho)) plus a common shift. Softmax and selections do not see the shift. ``unit`` is what a scale of
     the original task is multiplied by.
     """
-    located = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    attention = located.with_constant_inside()
-    base = attention.base
-    blind = isinstance(base, Selection) or (base.kernel == exp(x) and base.is_normalised and base.offset == 0)
+    attention = attention.with_constant_inside()
+    by_ratios = attention.is_selection or attention.kernel == exp(x)
+    blind = by_ratios and attention.is_normalised and attention.offset == 0
     found = None if task.key_covariance is None else task.key_covariance.structure
     if not isinstance(found, Equicorrelated) or not blind or attention.filter not in (None, "matched"):
         return task, attention, S.One
     plain = replace(task, strength=task.strength / found.own_variance, key_covariance=None)
     unit = sqrt(found.own_variance)
-    return plain, replace(attention, filter=None), unit if attention.filter is None else 1 / unit
+    return plain, attention.having(filter=None), unit if attention.filter is None else 1 / unit
 
 
-def _standard(task: LocationTask, attention: LocatedAttention) -> Any:
+def _reduced(task: LocationTask, attention: Attention) -> Any:
     """The task as a ``Task`` with exchangeable tokens, where it is one and the attention has one head, no bias and no filter."""
-    plain = attention.heads == 1 and attention.bias is None and attention.filter in (None, "matched")
-    if isinstance(attention.base, Selection) or not plain or task.key_covariance is not None:
-        return None
-    return task.reduced()
-
-
-def _single_selection(task: LocationTask, attention: LocatedAttention) -> Any:
-    """The task as a ``Task`` with exchangeable tokens, for a selection by the keys themselves."""
-    plain = attention.heads == 1 and attention.bias is None and attention.filter in (None, "matched")
-    return task.reduced() if isinstance(attention.base, Selection) and plain and task.key_covariance is None else None
+    plain = attention.having(filter=None).is_plain and attention.filter in (None, "matched")
+    return task.reduced() if plain and task.key_covariance is None else None
 
 
 def _rescaled(value: Value, unit: Expr) -> Value:

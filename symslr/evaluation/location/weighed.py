@@ -29,10 +29,9 @@ from symslr.evaluation.sampling.sequences import Draws
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.special import NormalCdf
 from symslr.expression.value import Kind, Value
-from symslr.model.attention import Attention
+from symslr.model.attention import Attention, Selection
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
-from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.task import LocationTask
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.symbols import Delta, L, chi, epsilon, x
@@ -48,7 +47,7 @@ SEARCH_SEQUENCES, SEARCH_KEYS = 2**12, 2**17
 @on_one_blas_thread
 def selected_risk(
     task: Task,
-    selection: Selection,
+    selection: Attention,
     scale: object,
     values: Mapping[Any, object],
     digits: int | None = None,
@@ -78,7 +77,7 @@ def selected_risk(
 @on_one_blas_thread
 def least_selected_risk(
     task: Task,
-    selection: Selection,
+    selection: Attention,
     values: Mapping[Any, object],
     digits: int | None = None,
     seconds: float = SECONDS,
@@ -99,13 +98,13 @@ def least_selected_risk(
     return least_risk_and_place(_risk(here, selection, seconds), here.noise, digits, began)
 
 
-def risk_of_largest(task: Task, selection: Attention | Selection, scale: object) -> Expr | None:
+def risk_of_largest(task: Task, selection: Attention, scale: object) -> Expr | None:
     """The risk of top(1) at a scale that is not 0, as a formula: Delta^2 + 1 - P^2, P = E g(x) Phi(+-x)^(L-1) of one N(0, 1) token.
 
     None for another selection, and where the posterior is not that of single tokens that are N(0, 1).
     """
     own = task.weight.subs(chi[epsilon], x)
-    if selection != Selection("top", 1) or exact(scale, "scale") == 0 or own.has(chi, epsilon, L):
+    if selection.kernel != Selection("top", 1) or exact(scale, "scale") == 0 or own.has(chi, epsilon, L):
         return None
     if task.base != STANDARD_NORMAL:
         return None
@@ -116,7 +115,7 @@ def risk_of_largest(task: Task, selection: Attention | Selection, scale: object)
     )
 
 
-def least_of_largest(task: Task, selection: Attention | Selection, digits: int | None) -> LeastRisk | None:
+def least_of_largest(task: Task, selection: Attention, digits: int | None) -> LeastRisk | None:
     """The least risk of top(1), which is the same at every scale of one sign; None as ``risk_of_largest``."""
     exprs = {said: risk_of_largest(task, selection, sign) for said, sign in (("every a > 0", 1), ("every a < 0", -1))}
     if None in exprs.values():
@@ -201,7 +200,7 @@ def _with_values(task: Task, values: Mapping[Any, object]) -> Task:
     return found
 
 
-def _risk(task: Task, selection: Selection, seconds: float) -> Risk:
+def _risk(task: Task, selection: Attention, seconds: float) -> Risk:
     """The risk of a selection under a task whose symbols all have their values."""
     draws = Draws.of(task.law)
     lengths = tuple(task.length) if isinstance(task.length, LengthLaw) else ((task.length, S.One),)
@@ -209,9 +208,7 @@ def _risk(task: Task, selection: Selection, seconds: float) -> Risk:
     bayes_risks: list[tuple[float, Callable[[], Estimate]]] = []
     for length, share in lengths:
         # without bias and filter only the length of the setting is used
-        attend = AttentionFunction.of(
-            LocatedAttention(selection), Setting.of(LocationTask(length=length, strength=S.One, noise=S.Zero))
-        )
+        attend = AttentionFunction.of(selection, Setting.of(LocationTask(length=length, strength=S.One, noise=S.Zero)))
         parts.append((float(share), SelectionMoments(attend, draws, seconds / len(lengths))))
         if not draws.has_importance:
             bayes_risks.append((float(share), _bayes(replace(task, length=length, noise=S.Zero))))

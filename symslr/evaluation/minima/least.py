@@ -34,6 +34,7 @@ from symslr.evaluation.numbers.exponent import exponential
 from symslr.expression.folded import Activation
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
+from symslr.model.catalogue import kernel_attention_of
 from symslr.model.exact import check_is
 from symslr.model.exponential import exponential_slope
 from symslr.model.homogeneous import degree, has_parity
@@ -89,7 +90,7 @@ def least_risk(
         CannotEvaluate: where the minimum is not found, or the digits are out of reach.
     """
     check_is(task, Task, "task", "SpikedSLR()")
-    check_is(attention, Attention, "attention", "softmax")
+    attention = kernel_attention_of(attention)
     check_is(values, Mapping, "values", '{"L": 3, "nu": 2}')
     unit = _unit_of_scale(*feature_scales(task, attention, values))
     if unit != 1:
