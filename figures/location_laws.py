@@ -15,8 +15,8 @@ from symslr.cache.parts import computed_once, measured
 from symslr.export.figures import COLOURS, OTHER_COLOURS, STYLES, TEXT_WIDTH, Figure, Printed, Table
 from symslr.model.attention import Attention
 from symslr.model.catalogue import linear, softmax, softmax1
-from symslr.model.location.task import LocationTask
 from symslr.model.symbols import i, j, l, x
+from symslr.model.task import LocationTask, Task
 from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def figure_location_laws() -> Figure:
     return Figure("figure-location-laws", caption, _table, _draw, alt, _claims, chapter=chapter, printed=_printed)
 
 
-def _task(law: str, strength: int) -> LocationTask:
+def _task(law: str, strength: int) -> Task:
     return LocationTask(strength=Integer(strength), length=LENGTH, noise=0, **LAWS[law][1])
 
 

@@ -14,9 +14,9 @@ from sympy import Rational
 from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR, linear, softmax, softmax1
-from symslr.model.location.task import LocationTask
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import L, a, nu, x
+from symslr.model.task import LocationTask
 from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.expression.value import Value
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax as plain_softmax
-from symslr.model.location import LocationTask
 from symslr.model.symbols import L, i, j, l, nu
+from symslr.model.task import LocationTask, Task
 from symslr.simulate.estimate import Estimate
 from symslr.simulate.location import (
     AttentionFunction,
@@ -125,7 +125,7 @@ def _one_head() -> list[NamedComparison]:
     small, it spreads itself over all tokens instead and adds nothing to the prediction: 1 - (1/2)^2/(1/2) = 1/2 for many tokens.
     """
 
-    def task(length: int) -> LocationTask:
+    def task(length: int) -> Task:
         return LocationTask(signal=SIGN, noise=0, length=length)
 
     head = plain_softmax

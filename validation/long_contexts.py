@@ -12,9 +12,9 @@ from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR, softmax, softmax1
-from symslr.model.location import LocationTask
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import L, a, epsilon, nu, x
+from symslr.model.task import LocationTask
 from symslr.simulate.location import AttentionFunction, entmax, location_monte_carlo, sparsemax, top
 from symslr.simulate.location import softmax as weights
 from symslr.theory import minimal_risk

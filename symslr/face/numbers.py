@@ -10,13 +10,17 @@ from sympy import Derivative, Expr, Integral, Symbol, erf, sqrt
 from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.engine import evaluate
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location.bayes import value_of_bayes
+from symslr.evaluation.location.risk import risk_value
 from symslr.evaluation.plan import canonical
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.special import NormalCdf
 from symslr.expression.value import Value
 from symslr.face.curve import Curve
 from symslr.model.exact import check_is, exact
-from symslr.model.symbols import x
+from symslr.model.symbols import NAMES, x
+from symslr.theory.bayes import BayesRisk
+from symslr.theory.population import PopulationRisk
 
 
 def value_of(expr: Expr, values: Mapping[Any, object], digits: int | None, named: Mapping[str, object]) -> Value:
@@ -26,14 +30,27 @@ def value_of(expr: Expr, values: Mapping[Any, object], digits: int | None, named
         CannotEvaluate, ValueError: as ``evaluate``.
     """
     check_is(values, Mapping, "values", 'nu=2 or {"nu": 2}')
-    return evaluate(expr, {**values, **named}, digits)
+    given = {NAMES.get(str(name), str(name)): own for name, own in {**values, **named}.items()}
+    if any(
+        hasattr(own, "__len__") and not isinstance(own, str) for own in given.values()
+    ):  # arrays, laws of the length
+        return evaluate(expr, given, digits)
+    if isinstance(expr.body if isinstance(expr, LengthExpectation) else expr, BayesRisk):
+        return value_of_bayes(expr, given, digits)
+    if isinstance(expr, PopulationRisk):
+        scale = expr.args[0].args[4]
+        at = {
+            symbol: exact(given.pop(symbol.name), symbol.name) for symbol in scale.free_symbols if symbol.name in given
+        }
+        return risk_value(expr.task, expr.attention, scale.subs(at), given, digits)
+    return evaluate(expr, given, digits)
 
 
 def curve_of(
     expr: Expr, digits: int | None, progress: Callable[[int, int], None] | None, axes: Mapping[str, Any]
 ) -> Curve:
     """The values over the outer product of axes: a number or a list for every parameter."""
-    return Curve.over(lambda point: evaluate(expr, point, digits), axes, progress=progress)
+    return Curve.over(lambda point: value_of(expr, point, digits, {}), axes, progress=progress)
 
 
 def as_integral(expr: Expr) -> Expr:

@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 from mpmath import mpf
-from sympy import Expr, Symbol
+from sympy import Expr
 
 from symslr.evaluation.finite_sample.bayes_optimal import bayes_optimal as bayes_optimal_at
 from symslr.evaluation.finite_sample.fit import finite_sample, tuned_finite_sample
 from symslr.evaluation.landscape.landscape import Landscape
 from symslr.evaluation.location.bayes import bayes_value
-from symslr.evaluation.location.risk import least_value, risk_value
-from symslr.evaluation.location.weighed import least_selected_risk, selected_risk
-from symslr.evaluation.minima.least import least_risk as least_risk_at
+from symslr.evaluation.location.risk import has_kernel_alone, least_value, risk_value
 from symslr.evaluation.separation.report import separation_report
 from symslr.expression.value import Kind, Value
 from symslr.face.question import Question
@@ -24,7 +22,6 @@ from symslr.model.attention import Attention
 from symslr.model.catalogue import attention_of, kernel_attention_of
 from symslr.model.exact import check_is, exact
 from symslr.model.length_law import LengthLaw
-from symslr.model.location.task import LocationTask
 from symslr.model.ranges import real_number
 from symslr.model.separation import Separation
 from symslr.model.symbols import NAMES, L, a
@@ -39,12 +36,11 @@ from symslr.theory.configurations import location_bayes_risk
 
 USUAL_DIGITS = 15
 
-AnyTask = Task | LocationTask
 AnyAttention = Attention | str
 """An attention, or its name: one of the catalogue, or sparsemax, entmax, top(k)."""
 
 
-def bayes_risk(task: AnyTask) -> Any:
+def bayes_risk(task: Task) -> Any:
     """The Bayes risk of any task: a formula, called with values for its parameters, as in ``bayes_risk(task)(nu=2)``.
 
     Raises:
@@ -52,7 +48,8 @@ def bayes_risk(task: AnyTask) -> Any:
 
     Source: arXiv 2509.21936, Prop. 4.1.
     """
-    if not isinstance(task, LocationTask):
+    check_is(task, Task, "task", "SpikedSLR()")
+    if task.has_weight:
         return bayes.bayes_risk(task)
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
@@ -61,7 +58,7 @@ def bayes_risk(task: AnyTask) -> Any:
     return Question(f"Bayes risk, {task.name}", answer, {}, location_bayes_risk(task))
 
 
-def population_risk(task: AnyTask, attention: AnyAttention, scale: Expr = a) -> Any:
+def population_risk(task: Task, attention: AnyAttention, scale: Expr = a) -> Any:
     """The risk of an attention at a scale of its key, and at the best value vector; the scale is the parameter ``a``.
 
     Raises:
@@ -69,20 +66,19 @@ def population_risk(task: AnyTask, attention: AnyAttention, scale: Expr = a) -> 
 
     Source: arXiv 2509.21936, section 4.
     """
+    check_is(task, Task, "task", "SpikedSLR()")
     chosen = attention_of(attention)
-    if isinstance(task, Task) and not chosen.is_selection:
-        return population.population_risk(task, chosen, exact(scale, "scale"))
+    if has_kernel_alone(task, chosen):
+        return population.population_risk(task, chosen.having(filter=None), exact(scale, "scale"))
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
         at = exact(scale, "scale").subs(a, exact(values.pop("a", a), "a"))
-        if isinstance(task, LocationTask):
-            return risk_value(task, chosen, at, values, digits)
-        return selected_risk(task, chosen, at, values, digits)
+        return risk_value(task, chosen, at, values, digits)
 
     return Question(f"risk of {chosen.title}, {task.name}", answer, {})
 
 
-def least_risk(task: AnyTask, attention: AnyAttention, bounds: Mapping[Any, tuple[float, float]] = {}) -> Question:
+def least_risk(task: Task, attention: AnyAttention, bounds: Mapping[Any, tuple[float, float]] = {}) -> Question:
     """The least risk of an attention over its scale, and over other parameters that it leaves open.
 
     ``least_risk(task, "softmax")(nu=2).at["a"]`` is the best scale, which may be infinite.
@@ -93,22 +89,15 @@ def least_risk(task: AnyTask, attention: AnyAttention, bounds: Mapping[Any, tupl
     Raises:
         TypeError, ValueError: in one line, for what is no task or no attention.
     """
+    check_is(task, Task, "task", "SpikedSLR()")
     chosen = attention_of(attention)
-    if not isinstance(task, LocationTask):
-        check_is(task, Task, "task", "SpikedSLR()")
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
-        if isinstance(task, LocationTask):
-            value, places = least_value(task, chosen, values, digits)
-        elif not chosen.is_selection:
-            value, places = least_risk_at(task, chosen, values, digits, bounds=dict(bounds) or None)
-        else:
-            value, places = least_selected_risk(task, chosen, values, digits)
+        value, places = least_value(task, chosen, values, digits, bounds=dict(bounds) or None)
         return replace(value, at=places)
 
-    expr = None
-    if isinstance(task, Task) and not chosen.is_selection:
-        expr = population.minimal_risk(task, chosen)
+    alone = has_kernel_alone(task, chosen)
+    expr = population.minimal_risk(task, chosen.having(filter=None)) if alone else None
     return Question(f"least risk of {chosen.title}, {task.name}", answer, {}, expr)
 
 
@@ -230,12 +219,13 @@ def separation(**given: object) -> Question:
 
 
 def sample(
-    task: AnyTask, size: int, *, dimension: int, seed: int, weighted: bool = False, **values: object
+    task: Task, size: int, *, dimension: int, seed: int, weighted: bool = False, **values: object
 ) -> tuple[np.ndarray, ...]:
     """(X, y, hidden): ``size`` sequences of a task with tokens in R^D, from its definition.
 
     X has the shape (size, L, D) and y the shape (size,). ``hidden`` is the relevant position of every sequence, from 0 on;
-    of a law of location a truth value for every position. The directions of keys and values are drawn from the same seed.
+    where a law of location has no weight, a truth value for every position. The directions of keys and values are drawn from
+    the same seed.
 
     Args:
         weighted: four results: the last are importance weights of mean 1, by which laws that cannot be drawn from are.
@@ -244,20 +234,14 @@ def sample(
     Raises:
         ValueError: for a length that is not fixed, a value that is missing, and importance weights that are not asked for.
     """
+    check_is(task, Task, "task", "SpikedSLR()")
     rng = np.random.default_rng(seed)
     given: dict[object, object] = {NAMES.get(name, name): value for name, value in values.items()}
-    if not isinstance(task, LocationTask):
-        check_is(task, Task, "task", "SpikedSLR()")
-    known = task.free_symbols if isinstance(task, LocationTask) else task.law.free_symbols | task.noise.free_symbols
-    names = {symbol.name for symbol in known if isinstance(symbol, Symbol)} - ({"L"} if task.length != L else set())
-    unknown = sorted(str(name) for name in given.keys() - names - ({"L"} if task.length == L else set()))
+    names = {symbol.name for symbol in task.free_symbols}
+    unknown = sorted(str(name) for name in given.keys() - names)
     if unknown:
         raise ValueError(f"sample: found {unknown[0]}; expected {', '.join(sorted(names)) or 'no value'}")
-    if isinstance(task, LocationTask):
-        drawn = LocationSampler.of(task, given).draw(size, rng)
-        frame = orthogonal_frame(dimension, dimension, rng).T / np.sqrt(dimension)
-        X, y, hidden, weights = embedded(drawn, frame, rng), drawn.y, drawn.relevant, np.ones(size)
-    else:
+    if task.has_weight:
         length = given.get("L") if task.length == L else task.length
         if length is None or isinstance(length, LengthLaw):
             raise ValueError(f"length: found {length or 'none'}; expected a fixed length, such as length=3")
@@ -265,6 +249,10 @@ def sample(
         found = SequenceSampler.of(law, given, dimension, rng).draw(size, rng)
         X, hidden, weights = found.X, found.epsilon, found.weights
         y = found.label(float(fixed(task.noise, given)))
+    else:
+        drawn = LocationSampler.of(task, given).draw(size, rng)
+        frame = orthogonal_frame(dimension, dimension, rng).T / np.sqrt(dimension)
+        X, y, hidden, weights = embedded(drawn, frame, rng), drawn.y, drawn.relevant, np.ones(size)
     if weighted:
         return X, y, hidden, weights
     if not np.all(weights == 1.0):

@@ -136,16 +136,10 @@ class Attention:
     def _check_heads(self) -> None:
         if not 1 <= self.heads <= MOST_HEADS:
             raise ValueError(f"heads: found {self.heads}; expected 1 to {MOST_HEADS}")
-        if isinstance(self.bias, str):
-            if self.bias not in BIASES:
-                raise ValueError(f"bias: found {self.bias!r}; expected an expression in l, matched or free")
-        elif self.bias is not None:
+        if self.bias is not None and self.bias not in BIASES:
             object.__setattr__(self, "bias", exact(self.bias, "bias"))
             check_parameters(self.bias, "bias", allowed={l})
-        if isinstance(self.filter, str):
-            if self.filter != "matched":
-                raise ValueError(f"filter: found {self.filter!r}; expected an expression in i and j, or matched")
-        elif self.filter is not None and not isinstance(self.filter, Covariance):
+        if self.filter not in (None, "matched") and not isinstance(self.filter, Covariance):
             object.__setattr__(self, "filter", Covariance(exact(self.filter, "filter"), "filter"))
         if self.is_selection and self.heads > 1 and not self.separate:
             raise ValueError(f"heads: {self.name} has no normaliser that heads could share; expected separate heads")

@@ -29,8 +29,7 @@ def SpikedSLR(nu: Expr = nu, length: object = L, noise: Expr = Delta) -> Task:
 
     Source: arXiv 2509.21936, section 2.
     """
-    strength = _strength(nu)
-    return Task(exp_(sqrt(strength) * chi[epsilon] - strength / 2), length, noise, name="spiked")
+    return Task(strength=_strength(nu), length=length, noise=noise, name="spiked")
 
 
 def MaxSLR(nu: Expr = nu, length: object = L, noise: Expr = Delta) -> Task:
@@ -82,7 +81,7 @@ _LAWS = (SpikedSLR().law, MaxSLR().law, MaxSLR(oo).law)
 
 
 def attention_of(attention: object) -> Attention:
-    """An attention, or the one of the catalogue with this name, or a selection.
+    """An attention, or the one of the catalogue with this name, or a selection, or what is one, as an optimal attention is.
 
     Raises:
         TypeError, ValueError: in one line, for anything else.
@@ -96,6 +95,7 @@ def attention_of(attention: object) -> Attention:
             meant = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(ATTENTIONS)}, or an Attention"
             raise ValueError(f"attention: found {attention!r}; {meant}")
         return ATTENTIONS[attention]
+    attention = getattr(attention, "attention", attention)
     check_is(attention, Attention, "attention", "softmax")
     assert isinstance(attention, Attention)
     return attention

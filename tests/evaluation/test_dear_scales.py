@@ -53,7 +53,7 @@ def test_the_least_risk_is_that_of_drawn_sequences(name, task):
 @pytest.mark.parametrize("length", [3, LengthLaw({1: Rational(1, 4), 4: Rational(3, 4)})])
 @pytest.mark.parametrize("task", [SpikedSLR(2), MaxSLR(3), MaxSLR(oo)])
 def test_sampled_risks_are_those_of_meshes(task, length):
-    risk = population_risk(task.at(length), softmax)
+    risk = population_risk(task.with_length(length), softmax)
     sampled = sampled_risk(risk, {s: 0.5 for s in risk.free_symbols - {a, L}})
     assert sampled is not None
     for scale in (-1.0, 0.5, 3.0):
@@ -63,22 +63,22 @@ def test_sampled_risks_are_those_of_meshes(task, length):
 
 
 def test_what_samples_would_miss_is_not_sampled():
-    task = SpikedSLR(2).at(3)
+    task = SpikedSLR(2).with_length(3)
     for attention in (softmax1, Attention(exp(x), normaliser=None)):
         assert sampled_risk(population_risk(task, attention), {s: S.Zero for s in task.law.free_symbols}) is None
 
 
 def test_a_bottom_behind_the_usual_scales_is_found():
     """Softmax-1 is best where it selects as the law does, at a = nu nearly, which a scan to 16 follows outwards."""
-    value, places = least_risk(MaxSLR(300).at(20), softmax1, {"Delta": 0}, 4)
-    at_best = evaluate(population_risk(MaxSLR(300).at(20), softmax1, 300), {"Delta": 0}, 6)
+    value, places = least_risk(MaxSLR(300).with_length(20), softmax1, {"Delta": 0}, 4)
+    at_best = evaluate(population_risk(MaxSLR(300).with_length(20), softmax1, 300), {"Delta": 0}, 6)
     assert float(value.value) <= float(at_best.value) * (1 + 1e-4)
     assert 200 < float(places["a"].value) < 450
 
 
 def test_a_risk_that_is_level_far_out_has_its_limit():
     """Softplus at L = 1000: from a = 1000 on values differ by less than their errors."""
-    task = MaxSLR(1000).at(1000)
+    task = MaxSLR(1000).with_length(1000)
     value, places = least_risk(task, softplus, {"Delta": 0}, 6)
     far = evaluate(population_risk(task, softplus, 1500), {"Delta": 0})
     assert abs(float(value.value - far.value)) < float(value.error) + float(far.error) + 1e-8

@@ -18,13 +18,14 @@ from symslr.evaluation.location.samples import attention
 from symslr.evaluation.location.samples.attention import LargestKeys, _largest_keys
 from symslr.evaluation.location.setting import Setting
 from symslr.model.symbols import l, x
+from symslr.model.task import Task
 from symslr.simulate.location import entmax, location_monte_carlo, sparsemax
 
 ONE = Attention("top(1)")
 ENTMAX = Attention("entmax")
 
 
-def task(length: int, strength: object, **law: Any) -> LocationTask:
+def task(length: int, strength: object, **law: Any) -> Task:
     return LocationTask(length=length, strength=strength, noise=0, **law)
 
 

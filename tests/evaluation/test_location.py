@@ -21,6 +21,7 @@ from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.subsets.pairs import pairs_means
 from symslr.expression.value import Kind, Value
 from symslr.model.symbols import i, j, l, nu
+from symslr.model.task import Task
 from tests.evaluation.laws_of_location import (
     CHAIN,
     EQUAL,
@@ -108,7 +109,7 @@ def test_many_kinds_of_positions_are_one_table() -> None:
     assert tilted.digits >= 11
 
 
-def by_samples(law: LocationTask) -> Value:
+def by_samples(law: Task) -> Value:
     setting = Setting.of(law)
     left = posterior(setting)
     sample = partial(sampled, setting, lambda keys, mass: np.array([mass @ left(keys)[1]]))
@@ -254,7 +255,7 @@ def test_two_of_many_by_integrals_below_the_largest_weight() -> None:
         agree(samples, found.value)
 
 
-def by_pairs(law: LocationTask) -> Estimate:
+def by_pairs(law: Task) -> Estimate:
     found = pairs_means(Setting.of(law))
     assert found is not None
     return found.estimate()

@@ -27,6 +27,7 @@ from symslr.evaluation.location.tables.rules import FINE, Rule
 from symslr.expression.value import Kind
 from symslr.model.location import Independent
 from symslr.model.symbols import L, i, j, l, x
+from symslr.model.task import Task
 from symslr.simulate.location import LocationSampler
 
 HALF = Rational(1, 2)
@@ -37,11 +38,11 @@ SOFTMAX1 = Attention(exp(x), offset=1)
 SIGMOID = Attention(1 / (1 + exp(-x)), normaliser=None, name="sigmoid")
 
 
-def task(length: Any, strength: object = 4, **law: Any) -> LocationTask:
+def task(length: Any, strength: object = 4, **law: Any) -> Task:
     return LocationTask(strength=strength, length=length, noise=0, **law)
 
 
-def row(law: LocationTask, attention: Attention, scale: float) -> np.ndarray:
+def row(law: Task, attention: Attention, scale: float) -> np.ndarray:
     return route(AttentionFunction(attention, Setting.of(law)), 1.0).means(at(scale)).rows[0]
 
 
@@ -49,7 +50,7 @@ def at(scale: float) -> ParameterValues:
     return ParameterValues(np.array([[scale]]), np.zeros(1), 0.0, ())
 
 
-def drawn(law: LocationTask, attend: Any, count: int, seed: int) -> tuple[float, float]:
+def drawn(law: Task, attend: Any, count: int, seed: int) -> tuple[float, float]:
     """The least risk over multiples of sigma, and its standard error, from sequences drawn by the definition in 20 batches."""
     lengths = ((int(law.length), 1.0),) if law.length.is_Integer else [(int(n), float(p)) for n, p in law.length]
     rng, found = np.random.default_rng(seed), []
@@ -75,7 +76,7 @@ def chunk(scores: np.ndarray, offset: float) -> np.ndarray:
     return parts / (offset + parts.sum(axis=1, keepdims=True))
 
 
-ALONG: dict[str, tuple[LocationTask, Attention, Any]] = {
+ALONG: dict[str, tuple[Task, Attention, Any]] = {
     "softmax": (task(60, 8, key_covariance=CHAIN), softmax, lambda k: chunk(k, 0)),
     "softmax-1, values too, sign": (
         task(25, key_covariance=2 * Rational(-1, 3) ** Abs(i - j), value_covariance=CHAIN, signal=SIGNS),

@@ -17,6 +17,7 @@ from symslr.evaluation.location.minima.search import _least_scale
 from symslr.model.location import Independent
 from symslr.model.location.covariance import Covariance
 from symslr.model.symbols import L, i, j, l, x
+from symslr.model.task import Task
 from tests.evaluation.laws_of_location import (
     EQUAL,
     HALF,
@@ -390,7 +391,7 @@ def test_a_least_risk_that_no_scale_attains_says_how_far_it_may_fall() -> None:
     ids=["subset", "prior", "values"],
 )
 @pytest.mark.parametrize("kernel", [x, x**3, sin(x)], ids=str)
-def test_an_attention_that_is_nothing_leaves_the_labels(task: LocationTask, power: Expr, kernel: Expr) -> None:
+def test_an_attention_that_is_nothing_leaves_the_labels(task: Task, power: Expr, kernel: Expr) -> None:
     """Regression: a kernel that vanishes at 0 was refused at the scale 0, where its risk is E r^T C_v r + Delta^2."""
     found = risk_value(task, Attention(kernel, normaliser=None, name="own"), 0)
     assert abs(float(found.value) - float(power)) <= float(found.error) < 1e-12

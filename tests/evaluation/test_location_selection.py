@@ -15,7 +15,7 @@ from symslr.evaluation.location.tables.rules import COARSE, FINE
 from symslr.evaluation.location.tables.selection import selected_row
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention
-from symslr.model.location.task import LocationTask
+from symslr.model.task import LocationTask
 
 SELECTIONS = (
     Attention("sparsemax"),

@@ -14,10 +14,9 @@ from symslr.evaluation.sampling.quantiles import quantiles
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.length_law import LengthLaw
-from symslr.model.location.task import LocationTask
 from symslr.model.scalar_law import ScalarLaw, laplace, normal, student
 from symslr.model.symbols import Delta, L, chi, epsilon, l, nu, x
-from symslr.model.task import Task
+from symslr.model.task import LocationTask, Task
 from symslr.theory import population_risk
 
 SPARSEMAX = Attention("sparsemax")
@@ -56,13 +55,13 @@ def test_max_slr_with_two_tokens_is_a_sum_over_both(scale):
 
 def test_all_tokens_are_softmax():
     found = selected_risk(MaxSLR(nu), Attention("top(4)"), 1, {L: 4, nu: 2, Delta: Rational(1, 2)}, None, SECONDS)
-    known = evaluate(population_risk(MaxSLR(2).at(4), softmax, 1), {"Delta": Rational(1, 2)})
+    known = evaluate(population_risk(MaxSLR(2).with_length(4), softmax, 1), {"Delta": Rational(1, 2)})
     assert abs(float(found.value - known.value)) < 5 * float(found.error)
 
 
 def test_the_relevant_token_has_a_law_of_its_own():
     """Spiked-SLR given as a weight, beside the same law of location, whose rules share nothing but the search."""
-    found, places = least_selected_risk(SpikedSLR(2).at(3), SPARSEMAX, {"Delta": 0}, None, SECONDS)
+    found, places = least_selected_risk(SpikedSLR(2).with_length(3), SPARSEMAX, {"Delta": 0}, None, SECONDS)
     known, _ = least_value(LocationTask(2, length=3, noise=0), SPARSEMAX)
     assert abs(float(found.value - known.value)) < 5 * float(found.error)
     assert 0.1 < float(places["a"].value) < 2
@@ -105,8 +104,8 @@ def test_own_laws_are_those_of_drawn_sequences(task, drawn, log_weight):
 
 def test_a_law_of_the_length_is_a_mixture():
     law = LengthLaw({1: Rational(1, 2), 3: Rational(1, 2)})
-    found = selected_risk(MaxSLR(2).at(law), Attention("top(3)"), 1, {"Delta": 0}, None, SECONDS)
-    known = evaluate(population_risk(MaxSLR(2).at(law), softmax, 1), {"Delta": 0})
+    found = selected_risk(MaxSLR(2).with_length(law), Attention("top(3)"), 1, {"Delta": 0}, None, SECONDS)
+    known = evaluate(population_risk(MaxSLR(2).with_length(law), softmax, 1), {"Delta": 0})
     assert abs(float(found.value - known.value)) < 5 * float(found.error)
 
 
@@ -134,7 +133,7 @@ def test_what_is_refused():
     with pytest.raises(CannotEvaluate, match="its mass is"):
         selected_risk(far, SPARSEMAX, 1, {})
     with pytest.raises(ValueError, match="no value for nu"):
-        selected_risk(MaxSLR(nu).at(3), SPARSEMAX, 1, {"Delta": 0})
+        selected_risk(MaxSLR(nu).with_length(3), SPARSEMAX, 1, {"Delta": 0})
 
 
 def tangents(keys: np.ndarray) -> np.ndarray:

@@ -14,8 +14,10 @@ import scipy
 from mpmath import mp, mpf, workdps
 from sympy import Add, Expr, Integral, Mul, N, S, Symbol, exp, oo, sqrt
 
+from symslr.evaluation.closed_form import closed_value
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
+from symslr.evaluation.fewer import or_fewer, usual_digits
 from symslr.evaluation.location.chains.bayes import chain_means
 from symslr.evaluation.location.means import Estimate, Means, by_two_rules, sum_of_estimates
 from symslr.evaluation.location.posterior import posterior
@@ -32,12 +34,13 @@ from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.covariance import Equicorrelated
-from symslr.model.location.task import LocationTask
 from symslr.model.location.where import Independent, OnePosition, Subset
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import L, l, x
+from symslr.model.task import Task
 from symslr.parallel.blas import on_one_blas_thread
 from symslr.theory.bayes import bayes_risk
+from symslr.theory.symbolic import formula_of_bayes
 
 LARGEST_SCATTER = 0.1
 """Relative standard error above which a sampled value is refused: a few rare sequences carry it, and the error is unreliable."""
@@ -55,7 +58,7 @@ MOST_COINS = 10**6
 
 @on_one_blas_thread
 def bayes_value(
-    task: LocationTask,
+    task: Task,
     values: Mapping[Any, object] | None = None,
     digits: int | None = None,
     backend: str | None = None,
@@ -64,7 +67,7 @@ def bayes_value(
     """The Bayes risk Delta^2 + E (r - a)^T C_v (r - a), a_l = E[r_l | chi].
 
     Args:
-        task: the law of location.
+        task: with any law of location, or any weight.
         values: a number for every free symbol, by symbol or name.
         digits: significant digits wanted; by default what the route to the number gives.
         backend: "arb" for a proof, "mpmath" for any digits, where one-token integrals are known.
@@ -74,6 +77,8 @@ def bayes_value(
         CannotEvaluate: when the digits are out of reach, with the reason.
         ValueError: for missing or inadmissible values.
     """
+    if task.has_weight:
+        return value_of_bayes(bayes_risk(task), values or {}, digits, backend)
     began, here = time.perf_counter(), with_values(task, values)
     lengths = tuple(here.length) if isinstance(here.length, LengthLaw) else ((here.length, S.One),)
     with workdps(GUARD_DIGITS + (digits or GUARD_DIGITS)):
@@ -84,6 +89,27 @@ def bayes_value(
             for length, share in lengths
         ]
         return risk_from_excess(sum_of_estimates(parts), here.noise, digits, began)
+
+
+def value_of_bayes(
+    risk: Expr, values: Mapping[Any, object], digits: int | None = None, backend: str | None = None
+) -> Value:
+    """The value of a formula of the Bayes risk; in closed form where there is one.
+
+    Args:
+        risk: ``bayes_risk(task)``.
+        values, digits, backend: as for ``bayes_value``.
+    """
+    closed = closed_value(formula_of_bayes(risk), risk, values, digits) if backend in (None, "arb") else None
+    if closed is not None:
+        return closed[0]
+
+    def compute(wanted: int | None) -> Value:
+        if backend is not None:
+            return evaluate(risk, values, wanted, backend)
+        return usual_digits(wanted, lambda n: evaluate(risk, values, n))
+
+    return or_fewer(digits, compute)
 
 
 def risk_from_excess(excess: Estimate, noise: Expr, digits: int | None, began: float) -> Value:
@@ -109,7 +135,7 @@ def risk_from_excess(excess: Estimate, noise: Expr, digits: int | None, began: f
     return Value(value, error, excess.kind, reached, excess.method, time.perf_counter() - began)
 
 
-def with_values(task: LocationTask, values: Mapping[Any, object] | None) -> LocationTask:
+def with_values(task: Task, values: Mapping[Any, object] | None) -> Task:
     """The task with a number for each of its symbols.
 
     Raises:
@@ -122,17 +148,16 @@ def with_values(task: LocationTask, values: Mapping[Any, object] | None) -> Loca
     return here
 
 
-def bayes_excess(task: LocationTask, digits: int | None, backend: str | None, seconds: float) -> Estimate:
+def bayes_excess(task: Task, digits: int | None, backend: str | None, seconds: float) -> Estimate:
     """E (r - a)^T C_v (r - a), the Bayes risk above Delta^2, at a fixed length."""
     if task.length == relevant(task.location):
         return Estimate(mpf(0), mpf(0), Kind.CERTIFIED, "every position is relevant")
     plain, factor = without_common_parts(task)
     plain, share = complement_task(plain)
     factor = factor * share
-    reduced = plain.reduced()
-    formula = bayes_risk(reduced) if reduced is not None else bayes_integral(plain)
+    formula = bayes_risk(plain) if plain.has_weight else bayes_integral(plain)
     if formula is not None:
-        found = evaluate(formula, {}, digits, backend)
+        found = usual_digits(digits, lambda n: evaluate(formula, {}, n, backend))
         part = Estimate(found.value, found.error, found.kind, found.method)
         return part.scaled(_to_mpf(factor))
     if backend in ("arb", "mpmath"):
@@ -146,7 +171,7 @@ def _to_mpf(number: Expr) -> Any:
     return mpf(str(N(number, mp.dps)))
 
 
-def without_common_parts(task: LocationTask) -> tuple[LocationTask, Expr]:
+def without_common_parts(task: Task) -> tuple[Task, Expr]:
     """A simpler task and the factor by which its excess risk is multiplied: no common shift of keys, no common part of values.
 
     As sum_l (r_l - a_l) = 0 for one position or subsets, values of correlation rho and variance v leave the factor v (1 - rho).
@@ -159,7 +184,7 @@ def without_common_parts(task: LocationTask) -> tuple[LocationTask, Expr]:
     return task, S.One
 
 
-def complement_task(task: LocationTask) -> tuple[LocationTask, Expr]:
+def complement_task(task: Task) -> tuple[Task, Expr]:
     """The complementary task, to find the L - s irrelevant positions where these are fewer, and the factor of its excess risk.
 
     For independent keys and one value of theta, exchanging relevant and irrelevant keys is a reflection of the key: the weights
@@ -257,7 +282,7 @@ MOST_KINDS = 12
 """Most different priors, or probabilities of relevance, for which a formula is written: each one has its own integrals."""
 
 
-def bayes_integral(task: LocationTask) -> Expr | None:
+def bayes_integral(task: Task) -> Expr | None:
     """A formula of one-token integrals for the Bayes risk; None unless keys and values are independent, along one direction.
 
     One position: E sum_l p_l (1 - p_l) = int du sum_{l, m; l != m} pi_l pi_m E[w e^{-u pi_l w}] E[w e^{-u pi_m w}] prod of the
@@ -300,7 +325,7 @@ def _one_integral(weight: Expr, kinds: Mapping[Expr, int]) -> Expr:
     return Integral(Add(*terms), (u, 0, oo))
 
 
-def _coins_integral(task: LocationTask, probability: Expr, weight: Expr) -> Expr | None:
+def _coins_integral(task: Task, probability: Expr, weight: Expr) -> Expr | None:
     if not probability.has(l):
         kinds: Mapping[Expr, Expr | int] = {probability.subs(L, task.length): task.length}
     elif task.length <= MOST_KINDS:

@@ -39,7 +39,7 @@ from symslr.evaluation.location.tables.rules import SEARCH, Rule
 from symslr.evaluation.location.tables.selection import is_short, selected_row
 from symslr.model.attention import Attention
 from symslr.model.length_law import LengthLaw
-from symslr.model.location.task import LocationTask
+from symslr.model.task import Task
 
 CONVERGED = 1e-12
 """Relative difference of two rules that have converged. The error falls exponentially, so the finer rule is far better."""
@@ -163,7 +163,7 @@ class Risk:
     bayes_risks: tuple[tuple[float, Callable[[], Estimate]], ...]
 
     @classmethod
-    def of(cls, attention: Attention, task: LocationTask, seconds: float) -> Risk:
+    def of(cls, attention: Attention, task: Task, seconds: float) -> Risk:
         """The risk for a task whose symbols all have values.
 
         Args:

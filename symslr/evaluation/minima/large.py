@@ -218,7 +218,7 @@ def limit_of_strong_selection(
     if attention.is_normalised and attention.offset == 0:
         length = task.length if task.length != L else exact(next(values[key] for key in values if str(key) == "L"))
         longest = max(int(n) for n, _ in length) if isinstance(length, LengthLaw) else int(length)
-    limit = Task(L * IsLargest.of(epsilon, L), task.length, task.noise, task.base, task.name)
+    limit = Task(L * IsLargest.of(epsilon, L), task.length, task.noise, task.law.base, task.name)
     return StrongSelection(limit, missed.value + missed.error, missed.kind, longest)
 
 
