@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from sympy import Derivative, Expr, Integral, Symbol, erf, sqrt
@@ -16,21 +15,18 @@ from symslr.evaluation.plan import canonical
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.special import NormalCdf
 from symslr.expression.value import Value
-from symslr.face.curve import Curve
-from symslr.model.exact import check_is, exact
-from symslr.model.symbols import NAMES, x
+from symslr.model.exact import exact
+from symslr.model.symbols import x
 from symslr.theory.bayes import BayesRisk
 from symslr.theory.population import PopulationRisk
 
 
-def value_of(expr: Expr, values: Mapping[Any, object], digits: int | None, named: Mapping[str, object]) -> Value:
-    """The value at parameters given by name or symbol.
+def value_of(expr: Expr, given: dict[str, Any], digits: int | None) -> Value:
+    """The value at parameters by name; risks by the functions that the command line asks.
 
     Raises:
         CannotEvaluate, ValueError: as ``evaluate``.
     """
-    check_is(values, Mapping, "values", 'nu=2 or {"nu": 2}')
-    given = {NAMES.get(str(name), str(name)): own for name, own in {**values, **named}.items()}
     if any(
         hasattr(own, "__len__") and not isinstance(own, str) for own in given.values()
     ):  # arrays, laws of the length
@@ -44,13 +40,6 @@ def value_of(expr: Expr, values: Mapping[Any, object], digits: int | None, named
         }
         return risk_value(expr.task, expr.attention, scale.subs(at), given, digits)
     return evaluate(expr, given, digits)
-
-
-def curve_of(
-    expr: Expr, digits: int | None, progress: Callable[[int, int], None] | None, axes: Mapping[str, Any]
-) -> Curve:
-    """The values over the outer product of axes: a number or a list for every parameter."""
-    return Curve.over(lambda point: value_of(expr, point, digits, {}), axes, progress=progress)
 
 
 def as_integral(expr: Expr) -> Expr:
@@ -89,7 +78,7 @@ OTHERS = ("13/10", "7/10", "2/5", "9/10")
 
 
 def compared(expr: Expr, formula: Expr | str) -> str:
-    """See ``Asked.compare_with``."""
+    """See ``AskedFormula.compare_with``."""
     other = exact(formula, "formula")
     names = sorted({symbol.name for one in (expr, other) for symbol in one.free_symbols if isinstance(symbol, Symbol)})
     said, unknown = [], []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,13 +21,15 @@ from symslr.evaluation.fewer import or_fewer, usual_digits
 from symslr.evaluation.location.chains.bayes import chain_means
 from symslr.evaluation.location.means import Estimate, Means, by_two_rules, sum_of_estimates
 from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.samples.points import quadrature, sampled_until_sharp
-from symslr.evaluation.location.setting import Setting, relevant
+from symslr.evaluation.location.routes import Need, Route, tried
+from symslr.evaluation.location.samples.points import is_griddable, quadrature, sampled_until_sharp
+from symslr.evaluation.location.setting import Setting, chain_parameters, relevant
 from symslr.evaluation.location.subsets.compressed import compressed_means
 from symslr.evaluation.location.subsets.controls import subset_means
 from symslr.evaluation.location.subsets.pairs import pairs_means
+from symslr.evaluation.location.tables import one_correlation
+from symslr.evaluation.location.tables.attention import given_common_part
 from symslr.evaluation.location.tables.laplace import one_position, positions
-from symslr.evaluation.location.tables.one_correlation import common_means
 from symslr.evaluation.location.tables.rules import Rule, has_grid, key_step
 from symslr.evaluation.location.tables.tokens import nodes
 from symslr.expression.expectation import ScalarExpectation
@@ -162,7 +164,8 @@ def bayes_excess(task: Task, digits: int | None, backend: str | None, seconds: f
         return part.scaled(_to_mpf(factor))
     if backend in ("arb", "mpmath"):
         raise CannotEvaluate(
-            f"{backend}: no formula by one-token integrals for this law of location; expected no backend"
+            f"{backend}: no formula by one-token integrals for this law of location, which needs {FORMULA.lacks(plain)}; expected "
+            "no backend"
         )
     return bayes_means(Setting.of(plain), seconds).estimate().scaled(float(factor))
 
@@ -203,56 +206,34 @@ def complement_task(task: Task) -> tuple[Task, Expr]:
 
 
 def bayes_means(setting: Setting, seconds: float = SECONDS) -> Means:
-    """E (r - a)^T C_v (r - a) in float64, by the most accurate method that applies."""
-    if setting.size == setting.length:
-        return Means(np.zeros((2, 1)), Kind.ESTIMATED, "every position is relevant", rounding=0.0)
-    where, independent = setting.task.location, setting.are_keys_independent and has_grid(setting)
-    if independent and isinstance(where, OnePosition) and setting.are_values_independent:
-        method = "Laplace transform over one-token tables in float64"
-        return by_two_rules(partial(_one, setting), method)
-    if independent and isinstance(where, Independent):
-        return by_two_rules(partial(_coins, setting), "quadrature over one token in float64")
-    rough = None
-    if setting.length >= FEWEST_TOKENS:
-        for route in (common_means, chain_means) if isinstance(where, OnePosition) else (pairs_means,):
-            found = route(setting)
-            if found is not None:
-                return found
-        rough = compressed_means(setting, seconds / 2)
-        if rough is not None and rough.estimate().error <= SHARP * rough.estimate().value:
-            return rough
-    return _over_all_keys(setting, seconds, rough)
-
-
-def _over_all_keys(setting: Setting, seconds: float, rough: Means | None) -> Means:
-    """Quadrature over all keys where these are few, else samples, with control variates where tokens are exchangeable.
-
-    Args:
-        rough: an estimate that is at hand; it is returned where its error is smaller, as under a strong signal.
+    """E (r - a)^T C_v (r - a) in float64, by the first route of ``BAYES`` that applies.
 
     Raises:
         CannotEvaluate: where a few rare sequences carry the risk, so that the standard error is unreliable.
     """
-    left = posterior(setting)
-
-    def integrand(keys: Any, mass: Any) -> Any:
-        return np.array([mass @ left(keys)[1]])
-
-    by_rules = quadrature(setting, integrand, seconds)
-    if by_rules is not None:
-        return by_rules
-    means = subset_means(setting, seconds)
-    if means is None:
-        means = sampled_until_sharp(setting, integrand, lambda row: float(row[0]), seconds)
+    means: Means = tried(BAYES, setting, seconds)
     part = means.estimate()
-    if rough is not None and rough.estimate().error <= part.error:
-        return rough
-    if part.error >= LARGEST_SCATTER * part.value:
+    if part.kind is Kind.STATISTICAL and part.error >= LARGEST_SCATTER * part.value:
         raise CannotEvaluate(
             f"{means.method}: {part.value:.1g} with an error of {part.error:.1g}; so few sequences carry it that the error "
             "is not to be trusted; expected a weaker signal, or a law with a route of its own"
         )
     return means
+
+
+def _excess_at(setting: Setting) -> Any:
+    """E (r - a)^T C_v (r - a) given keys, as an integrand over all of them."""
+    left = posterior(setting)
+    return lambda keys, mass: np.array([mass @ left(keys)[1]])
+
+
+def _by_counts(setting: Setting, seconds: float) -> Means | None:
+    """Compressed laws of counts where they are sharp; else the better of them and of what is done for any law."""
+    rough = compressed_means(setting, seconds / 2)
+    if rough is None or rough.estimate().error <= SHARP * rough.estimate().value:
+        return rough
+    other: Means = tried(OVER_ALL_KEYS, setting, seconds)
+    return rough if rough.estimate().error <= other.estimate().error else other
 
 
 def _one(setting: Setting, rule: Rule) -> float:
@@ -278,6 +259,87 @@ def _coins(setting: Setting, rule: Rule) -> float:
     return total
 
 
+def _by_rules(needs: tuple[Need, ...], method: str, risk: Callable[[Setting, Rule], float]) -> Route:
+    return Route(needs, method, "10 to 13", lambda setting, _: by_two_rules(partial(risk, setting), method))
+
+
+EVERY = Need("every position relevant", lambda s: s.size == s.length)
+ONE = Need("one relevant position", lambda s: isinstance(s.task.location, OnePosition))
+COINS = Need("independent coins", lambda s: isinstance(s.task.location, Independent))
+SEVERAL = Need("a subset of relevant positions", lambda s: isinstance(s.task.location, Subset))
+KEYS = Need("independent keys", lambda s: s.are_keys_independent)
+VALUES = Need("independent values", lambda s: s.are_values_independent)
+FEW_DIRECTIONS = Need("up to three directions", has_grid)
+DIRECTION = Need("one direction", lambda s: s.directions == 1)
+ALIKE = Need("every position alike", lambda s: s.is_uniform)
+LONG = Need("three positions or more", lambda s: s.length >= FEWEST_TOKENS)
+COMMON = Need("keys of one positive correlation", lambda s: given_common_part(s) is not None)
+SHORT_PRIOR = Need("a prior up to 300 positions", lambda s: s.is_uniform or s.length <= one_correlation.LONGEST)
+CHAINS = Need(
+    "keys and values along chains v rho^abs(i-j)",
+    lambda s: None not in (chain_parameters(s.task.key_covariance), chain_parameters(s.task.value_covariance)),
+)
+TWO = Need("two relevant", lambda s: s.size == 2)
+SIGNAL = Need("a signal", lambda s: s.strength > 0 and bool(np.any(s.values)))
+
+OVER_ALL_KEYS = (
+    Route(
+        (Need("up to four keys and 128 configurations", lambda s: is_griddable(s, alike=True)),),
+        "trapezoid rule over all keys, while the time lasts",
+        "7 to 13",
+        lambda s, seconds: quadrature(s, _excess_at(s), seconds),
+    ),
+    Route(
+        (SEVERAL, KEYS, VALUES, ALIKE, FEW_DIRECTIONS),
+        "samples with counts of coins as control variates, up to 32 of up to 4096; standard error",
+        "4 to 6",
+        subset_means,
+    ),
+    Route(
+        (),
+        "randomised quasi-Monte Carlo; standard error with Student's factor",
+        "3 to 5",
+        lambda s, seconds: sampled_until_sharp(s, _excess_at(s), lambda row: float(row[0]), seconds),
+    ),
+)
+BAYES = (
+    Route(
+        (EVERY,),
+        "nothing is left to find",
+        "all",
+        lambda s, _: Means(np.zeros((2, 1)), Kind.ESTIMATED, "every position is relevant", rounding=0.0),
+    ),
+    _by_rules((ONE, KEYS, VALUES, FEW_DIRECTIONS), "Laplace transform over one-token tables in float64", _one),
+    _by_rules((COINS, KEYS, FEW_DIRECTIONS), "quadrature over one token in float64", _coins),
+    Route(
+        (ONE, COMMON, VALUES, SHORT_PRIOR, LONG),
+        "tables with phases of what keys share in float64",
+        "12 to 14",
+        lambda s, _: one_correlation.common_means(s),
+    ),
+    Route(
+        (ONE, CHAINS, DIRECTION, LONG),
+        "transfer operator along the chain in float64",
+        "10 to 13",
+        lambda s, _: chain_means(s),
+    ),
+    Route(
+        (TWO, KEYS, VALUES, DIRECTION, ALIKE, SIGNAL, LONG),
+        "Laplace integral and series below the largest weight in float64",
+        "11 to 14",
+        lambda s, _: pairs_means(s),
+    ),
+    Route(
+        (SEVERAL, KEYS, VALUES, FEW_DIRECTIONS, LONG),
+        "laws of coins compressed to a few hundred points in float64, for two to 16 of up to 256 with up to 64 priors",
+        "7 to 13",
+        _by_counts,
+    ),
+    *OVER_ALL_KEYS,
+)
+"""Routes to the Bayes risk in float64, in the order in which they are tried."""
+
+
 MOST_KINDS = 12
 """Most different priors, or probabilities of relevance, for which a formula is written: each one has its own integrals."""
 
@@ -289,20 +351,14 @@ def bayes_integral(task: Task) -> Expr | None:
     others' E[e^{-u pi_k w}], positive terms only. Each position by itself with probability pi_l: sum_l
     E_0[w pi_l (1 - pi_l)/(pi_l w + 1 - pi_l)].
     """
-    if task.key_covariance is not None or task.value_covariance is not None or task.signal.directions > 1:
+    if FORMULA.lacks(task) is not None:
         return None
     tilts = ((value[0], share) for value, share in task.signal)
     key = sqrt(task.strength) * x
     weight = Add(*(share * exp(theta * key - theta**2 * task.strength / 2) for theta, share in tilts))
     if isinstance(task.location, Independent):
         return _coins_integral(task, task.location.probability, weight)
-    if not isinstance(task.location, OnePosition):
-        return None
-    if task.length > (10**4 if isinstance(task.prior, tuple) else MOST_KINDS):
-        return None
     weights = Counter(task.prior_weight(place) for place in range(1, int(task.length) + 1))
-    if len(weights) > MOST_KINDS:
-        return None
     total = Add(*weights.elements())
     return task.noise**2 + _one_integral(weight, {own / total: count for own, count in weights.items()})
 
@@ -325,13 +381,35 @@ def _one_integral(weight: Expr, kinds: Mapping[Expr, int]) -> Expr:
     return Integral(Add(*terms), (u, 0, oo))
 
 
-def _coins_integral(task: Task, probability: Expr, weight: Expr) -> Expr | None:
+def _has_few_kinds(task: Task) -> bool:
+    """Whether there are at most ``MOST_KINDS`` different priors, or coins."""
+    if isinstance(task.location, Independent) and not task.location.probability.has(l):
+        return True
+    if isinstance(task.prior, tuple):
+        return task.length <= 10**4 and len(set(task.prior)) <= MOST_KINDS
+    return bool(task.length <= MOST_KINDS)
+
+
+FORMULA = Route(
+    (
+        Need("one relevant position, or coins", lambda t: not isinstance(t.location, Subset)),
+        Need("independent keys", lambda t: t.key_covariance is None),
+        Need("independent values", lambda t: t.value_covariance is None),
+        Need("one direction", lambda t: t.signal.directions == 1),
+        Need("up to 12 different priors or coins", _has_few_kinds),
+    ),
+    "one-token integrals, as ``evaluate`` takes them",
+    "any, with proofs where the kernel is an exponential",
+    bayes_integral,
+)
+"""Of a task at a fixed length."""
+
+
+def _coins_integral(task: Task, probability: Expr, weight: Expr) -> Expr:
     if not probability.has(l):
         kinds: Mapping[Expr, Expr | int] = {probability.subs(L, task.length): task.length}
-    elif task.length <= MOST_KINDS:
-        kinds = Counter(probability.subs({l: place, L: task.length}) for place in range(1, int(task.length) + 1))
     else:
-        return None
+        kinds = Counter(probability.subs({l: place, L: task.length}) for place in range(1, int(task.length) + 1))
     risks = (
         count * ScalarExpectation(share * (1 - share) * weight / (share * weight + 1 - share), x, STANDARD_NORMAL)
         for share, count in kinds.items()

@@ -17,7 +17,8 @@ from symslr.evaluation.engine import evaluate
 from symslr.evaluation.location.attention_function import AttentionFunction, ParameterValues
 from symslr.evaluation.location.means import Estimate, Means, least_squares_residual
 from symslr.evaluation.location.minima.least import LeastRisk
-from symslr.evaluation.location.moments import Risk, Route
+from symslr.evaluation.location.moments import Moments, Risk
+from symslr.evaluation.location.routes import Need, Route
 from symslr.evaluation.location.samples.points import RELATIVE_ERROR, REPLICATIONS, refined
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.rules import SEARCH, Rule
@@ -124,7 +125,7 @@ def weighed_risk(task: Task, selection: Attention, seconds: float) -> Risk:
     """The risk of a selection under a task whose symbols all have their values."""
     draws = Draws.of(task.law)
     lengths = tuple(task.length) if isinstance(task.length, LengthLaw) else ((task.length, S.One),)
-    parts: list[tuple[float, Route]] = []
+    parts: list[tuple[float, Moments]] = []
     bayes_risks: list[tuple[float, Callable[[], Estimate]]] = []
     for length, share in lengths:
         # without bias and filter only the length of the setting is used
@@ -133,6 +134,19 @@ def weighed_risk(task: Task, selection: Attention, seconds: float) -> Risk:
         if not draws.has_importance:
             bayes_risks.append((float(share), _bayes(replace(task, length=length, noise=S.Zero))))
     return Risk(attend, tuple(parts), tuple(bayes_risks))
+
+
+WEIGHED = Route(
+    (
+        Need(
+            "a selection, on a task by a weight that selects a token or is one of the relevant token alone",
+            lambda t: not t.is_located,
+        ),
+    ),
+    "sequences drawn through quantiles, beside the posterior; standard error",
+    "4 to 7",
+    weighed_risk,
+)
 
 
 def _bayes(task: Task) -> Callable[[], Estimate]:
