@@ -33,7 +33,7 @@ def figure(
     length: str = options.LengthOption,
     nu: str = typer.Option(None, "--nu", help="Signal strengths A:B:N: N of them from A to B, evenly spaced."),
     noise: str = options.NoiseOption,
-    attention: str = options.AttentionOption,
+    attention: str = options.AnyAttentionOption,
     kernel: str = options.KernelOption,
     normalise: str = options.NormaliseOption,
     offset: str = options.OffsetOption,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import typer
 
 from symslr.budget import end_after
-from symslr.cli import options
-from symslr.cli.numbers import FOR_SAMPLES
+from symslr.cli import grids, options
+from symslr.cli.numbers import FOR_SAMPLES, bayes
 from symslr.model.request import read_task
 
 
@@ -23,15 +24,19 @@ def optimal(
     nu: str = options.NuOption,
     noise: str = options.NoiseOption,
     digits: int | None = options.BayesDigitsOption,
+    csv: Path = grids.CsvOption,
+    plot: Path = grids.PlotOption,
     seconds: float = options.SecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
     """The optimal attention of a task: its formula, its LaTeX, and its risk, which is the Bayes risk.
 
     The task may be a law of location or have any weight. The risk is printed where the length and every parameter have
-    a value.
+    a value; --nu and --length take several numbers, as LOW:HIGH:COUNT or with commas: then as a table.
     """
-    wanted = read_task(task, length, nu, noise, dash="--", symbolic=True)
+    grid = grids.axes({"length": length, "nu": nu})
+    open_length, open_nu = (None if name in grid else text for name, text in (("length", length), ("nu", nu)))
+    wanted = read_task(task, open_length, open_nu, noise, dash="--", symbolic=True)
     end_after(seconds, "leave out a value (--length, --nu), and the formula comes alone")
     from symslr.algebra.derivation import as_text
     from symslr.evaluation.location import bayes_value
@@ -49,6 +54,9 @@ def optimal(
         for line in found.where:
             typer.echo(f"  with {line}")
         typer.echo(f"  LaTeX: {found.latex()}")
+    if grid or csv or plot:
+        bayes(task, length, nu, noise, digits, False, False, csv, plot, seconds, as_json)
+        return
     value, none = None, f"needs a value of {', '.join(missing)}"
     if not missing:
         valued = options.problem(task, length, nu, noise)

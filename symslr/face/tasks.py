@@ -22,7 +22,7 @@ from symslr.model.attention import Attention
 from symslr.model.catalogue import attention_of, kernel_attention_of
 from symslr.model.exact import check_is, exact
 from symslr.model.length_law import LengthLaw
-from symslr.model.ranges import real_number
+from symslr.model.ranges import USUAL_PRECISION, real_number
 from symslr.model.separation import Separation
 from symslr.model.symbols import NAMES, L, a
 from symslr.model.task import Task
@@ -101,13 +101,24 @@ def least_risk(task: Task, attention: AnyAttention, bounds: Mapping[Any, tuple[f
     return Question(f"least risk of {chosen.title}, {task.name}", answer, {}, expr)
 
 
-def fitted(task: Task, attention: Attention | str, *, ridge: Any = "tuned", seed: int = 0, **given: object) -> Question:
+def fitted(
+    task: Task,
+    attention: Attention | str,
+    *,
+    ridge: Any = "tuned",
+    precision: float = USUAL_PRECISION,
+    branch: str = "lowest",
+    seed: int = 0,
+    **given: object,
+) -> Question:
     """The test risk of a fit to N = alpha D samples, D -> infinity, by the replica-symmetric theory.
 
     ``alpha`` is one of its parameters. Its errors are standard errors; ``at`` holds the order parameters of the fit.
 
     Args:
         ridge: of key and value, a pair; one number for both; or "tuned", the pair of least test risk.
+        precision: relative standard error of the risk to aim at.
+        branch: "lowest" in energy, or from an "informed" or "uninformed" start; at given ridges.
         seed: of the sampling.
 
     Source: arXiv 2509.21936, Result 5.1.
@@ -121,9 +132,10 @@ def fitted(task: Task, attention: Attention | str, *, ridge: Any = "tuned", seed
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
         alpha = _alpha(values)
         if isinstance(pair, str):
-            found, _ = tuned_finite_sample(task, chosen, values, alpha=alpha, seed=seed)
+            found, _ = tuned_finite_sample(task, chosen, values, alpha=alpha, precision=precision, seed=seed)
         else:
-            found = finite_sample(task, chosen, values, alpha=alpha, ridge=pair, seed=seed)
+            how: dict[str, Any] = {"precision": precision, "branch": branch, "seed": seed}
+            found = finite_sample(task, chosen, values, alpha=alpha, ridge=pair, **how)
         return replace(found.risk, at=found.order_parameters)
 
     return Question(f"test risk of {chosen.name} fitted to alpha D samples, {task.name}", answer, given)
