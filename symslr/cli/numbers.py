@@ -117,7 +117,7 @@ def risk(
     attention: str = options.AnyAttentionOption,
     kernel: str = options.KernelOption,
     normalise: str = options.NormaliseOption,
-    offset: str = options.OffsetOption,
+    offset: str = options.FreeOffsetOption,
     heads: int = options.HeadsOption,
     separate: bool = options.SeparateOption,
     bias: str = options.BiasOption,
@@ -152,7 +152,7 @@ def risk(
         size, strength, at = (texts.get(name) for name in ("length", "nu", "scale"))
         place = None if at is None else read_value(at, what="--scale", length=size)
         wanted_task = read_task(task, size, strength, noise, dash="--", symbolic=symbolic)
-        wanted = read_attention(attention, kernel, normalise, offset, dash="--")
+        wanted = read_attention(attention, kernel, normalise, "0" if offset == "free" else offset, dash="--")
         searched = options.read_intervals(bounds, ("a", *searched_names(wanted, wanted_task)))
         wanted_heads = read_heads(heads, separate, bias, filter_, dash="--")
         end_after(seconds, options.SIMPLER)
@@ -160,7 +160,7 @@ def risk(
         from symslr.model.text import exactly
 
         problem, base = options.made(wanted_task, wanted, symbolic=symbolic)
-        chosen = with_heads(base, wanted_heads, problem.values)
+        chosen = with_heads(replace(base, offset="free") if offset == "free" else base, wanted_heads, problem.values)
         free = sorted(str(symbol) for symbol in chosen.parameters - set(problem.values))
         if place is not None and free and not symbolic:
             raise ValueError(

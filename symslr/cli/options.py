@@ -140,6 +140,11 @@ KernelOption = typer.Option(
     None, "--kernel", help='Kernel, in place of --attention: an expression in x such as "log(1+exp(x))".'
 )
 NormaliseOption = typer.Option("sum", "--normalise", help="Normaliser of --kernel: sum, or none (element-wise).")
+FreeOffsetOption = typer.Option(
+    "0",
+    "--offset",
+    help="Number o >= 0 that is added to the sum which normalises --kernel; free for the best one, of any attention with a kernel.",
+)
 OffsetOption = typer.Option("0", "--offset", help="Number o >= 0 that is added to the sum which normalises --kernel.")
 USUAL_DIGITS = 15
 DigitsOption = typer.Option(

@@ -123,7 +123,7 @@ def with_heads(base: Attention, wanted: HeadsRequest, values: Mapping[Expr, Expr
         ValueError: in one line, for text outside the whitelist and for what cannot be combined.
     """
     known = {"L": L, "nu": nu, **{str(symbol): symbol for symbol in values}}
-    bias: Expr | str | None = wanted.bias
+    bias: Expr | str | None = base.bias if wanted.bias is None else wanted.bias
     if bias is not None and bias not in BIASES:
         bias = parse_expression(bias, {"l": l, **known}, what="bias")
     filter_: Expr | str | None = wanted.filter

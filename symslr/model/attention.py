@@ -60,7 +60,7 @@ class Attention:
         kernel: kappa, an expression in ``x`` and possibly free parameters of its own (the shift c of erf); or a selection,
             "sparsemax", "entmax" or "top(k)".
         normaliser: ``"sum"`` or ``None`` (element-wise).
-        offset: o >= 0 in the normaliser; 1 makes softmax into softmax-1.
+        offset: o >= 0 in the normaliser; 1 makes softmax into softmax-1. "free" is the best one, by a free bias beside 1.
         name: what the kernel is called in print.
         bounds: the free parameters of the kernel over which risks are minimised, and for each the interval in which a
             landscape is explored; the least population risk is sought on the whole line.
@@ -96,7 +96,11 @@ class Attention:
                 object.__setattr__(self, "kernel", Selection.from_text(self.kernel))
             if self.name == "attention":
                 object.__setattr__(self, "name", str(self.kernel).strip())
-        object.__setattr__(self, "offset", exact(self.offset, "offset"))
+        if self.offset == "free":
+            if self.bias is not None:
+                raise ValueError(f"bias: found {self.bias} together with a free offset; expected one of them")
+            object.__setattr__(self, "bias", "free")
+        object.__setattr__(self, "offset", S.One if self.offset == "free" else exact(self.offset, "offset"))
         if self.normaliser not in ("sum", None):
             raise ValueError(f"normaliser: found {self.normaliser!r}; expected 'sum' or None (element-wise)")
         object.__setattr__(self, "tokens", tuple(exact(end, "tokens") for end in self.tokens))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from mpmath import mpf, workdps
+from mpmath import mp, mpf, workdps
 from sympy import Expr, N, S, Symbol, exp, sqrt
 
 from symslr.evaluation.closed_form import closed_value
@@ -109,8 +109,8 @@ def _risk(
         raise CannotEvaluate(f"{what}: not available for this task with {attention.title} attention; leave it out")
     if scale is not None and scale.is_infinite:
         raise CannotEvaluate(
-            f"scale: found {scale}, which is not available for this task with {attention.title} attention; expected a number, "
-            "or the largest score alone, top(1)"
+            f"scale: found {'inf' if scale.is_positive else '-inf'}, which is not available for this task with {attention.title} "
+            "attention; expected a number, or the largest score alone, top(1)"
         )
     began, here = time.perf_counter(), with_values(task, values)
     plain, chosen, unit = _prepared(here, attention)
@@ -128,7 +128,13 @@ def _risk(
         )
     risks = Risk.of(chosen, plain, seconds) if plain.is_located else weighed_risk(plain, chosen, seconds)
     if scale is None:
-        return least_risk_and_place(risks, here.noise, digits, began, float(unit), _one_head(chosen, plain, seconds))
+        value, places = least_risk_and_place(
+            risks, here.noise, digits, began, float(unit), _one_head(chosen, plain, seconds)
+        )
+        return value, {
+            **places,
+            **({"o": _offset(chosen, places["b"])} if "b" in places and chosen.is_normalised else {}),
+        }
     if chosen.heads > 1 or risks.attend.setting.directions > 1 or risks.attend.own or chosen.bias == "free":
         raise CannotEvaluate(
             "scale: given to an attention with more parameters than one scale; leave it out to find the best ones"
@@ -173,6 +179,12 @@ def _known_of_selection(task: Task, selection: Attention, scale: Expr | None, di
     if task.law.selects_largest:
         return all_on_the_largest(evaluate(task.noise**2, {}, digits))
     return least_of_largest(task, selection, digits)
+
+
+def _offset(attention: Attention, bias: Value) -> Value:
+    """The offset that a constant added to all scores amounts to, o e^{-b}."""
+    offset = mpf(str(N(attention.offset, GUARD_DIGITS))) * mp.exp(-bias.value)
+    return replace(bias, value=offset, error=offset * mp.expm1(bias.error), digits=0 if bias.error > 1 else bias.digits)
 
 
 def _one_head(attention: Attention, task: Task, seconds: float) -> Any:
