@@ -286,12 +286,16 @@ class Task:
         """The same task at another length (symbol, integer or law)."""
         return replace(self, length=length)
 
-    def at(self, values: Mapping[Any, object]) -> Task:
+    def at(self, values: Any) -> Task:
         """The task at values of its symbols, by symbol or name, the length among them; what has no value stays a symbol.
+
+        What is no mapping is the length.
 
         Raises:
             ValueError: for a name that is no symbol of the task, and when the values make it no task, as the constructor.
         """
+        if not isinstance(values, Mapping):
+            return self.with_length(values)
         names = {str(symbol): symbol for symbol in self.free_symbols}
         unknown = sorted(key for key in values if isinstance(key, str) and key not in names)
         if unknown:
@@ -299,7 +303,7 @@ class Task:
             raise ValueError(f"task {self.name}: found a value for {unknown[0]}; its symbols: {known}")
         if not values and isinstance(self.length, Integer) and (L not in self._symbols or not self.is_located):
             return self
-        by_symbol = {names[key] if isinstance(key, str) else key: value for key, value in values.items()}
+        by_symbol = {names.get(str(key), key): value for key, value in values.items()}
         length = _length(by_symbol.pop(L, L)) if self.length == L else self.length
         given = {symbol: exact(value, str(symbol)) for symbol, value in by_symbol.items()}
         given.pop(L, None)  # the law of a weight is that of every length

@@ -159,7 +159,7 @@ def brute_bayes(law: Task) -> float:
     if not isinstance(law.length, Expr):
         return float(
             sum(
-                float(share) * brute_bayes(law.at({}).__class__(2, signal=law.signal, length=n, noise=0))
+                float(share) * brute_bayes(LocationTask(2, signal=law.signal, length=n, noise=0))
                 for n, share in law.length
             )
         )

@@ -44,7 +44,7 @@ def test_the_least_risk_is_that_of_drawn_sequences(name, task):
         return 1 - (posterior * weights).sum(axis=1).mean() ** 2 / (weights**2).sum(axis=1).mean()
 
     lowest = min(risk(side * scale) for scale in np.geomspace(0.01, 60, 200) for side in (1, -1))
-    own = (SpikedSLR(4) if task == "spiked" else MaxSLR(4)).at(3)
+    own = (SpikedSLR(4) if task == "spiked" else MaxSLR(4)).with_length(3)
     with processor_time(60):
         value, _ = least_risk(own, Attention(kernel), {"Delta": 0}, 6)
     assert float(value.value) == pytest.approx(lowest, abs=0.01)

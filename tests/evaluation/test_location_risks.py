@@ -325,7 +325,7 @@ def test_what_has_no_number_is_refused_in_one_line() -> None:
         least_value(task(40, location="independent(1/2)", key_covariance=1 / (1 + (i - j) ** 2)), softmax)
     with pytest.raises(ValueError, match="no value for nu"):
         bayes_value(LocationTask(length=3, noise=0, prior=2 ** (-l)))
-    with pytest.raises(ValueError, match="found a value for mu; its symbols: nu"):
+    with pytest.raises(ValueError, match="unknown symbol 'mu' in values; the expression has nu"):
         bayes_value(LocationTask(length=3, noise=0), {"mu": 1})
     with pytest.raises(CannotEvaluate, match="more parameters than one scale"):
         risk_value(law_called("sign"), softmax.having(heads=2), 1)
