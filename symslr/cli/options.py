@@ -12,7 +12,7 @@ import typer
 
 from symslr.budget import LONGEST
 from symslr.model.ranges import MOST_DIGITS
-from symslr.model.request import AttentionRequest, TaskRequest, read_attention, read_task
+from symslr.model.request import AttentionRequest, TaskRequest, read_task
 from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
@@ -201,29 +201,12 @@ def problem(task: str, length: str | None, nu: str | None, noise: str | None, sy
     return asked.problem(wanted, dash="--", symbolic=symbolic)
 
 
-def problem_and_attention(
-    task: str,
-    length: str | None,
-    nu: str | None,
-    noise: str | None,
-    name: str | None,
-    kernel: str | None,
-    normalise: str,
-    offset: str,
-    *,
-    symbolic: bool = False,
-) -> tuple[Problem, Attention]:
-    """The task and the attention the options describe: the attention of the model file or softmax where they name none.
+def made(task: TaskRequest, attention: AttentionRequest, *, symbolic: bool = False) -> tuple[Problem, Attention]:
+    """The task and the attention of requests that are read: the attention of the model file or softmax where they name none.
 
     Raises:
         ValueError: in one line, as for ``problem``; for an unknown attention, a bad kernel, or two attentions at once.
     """
-    wanted = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
-    return made(wanted, read_attention(name, kernel, normalise, offset, dash="--"), symbolic=symbolic)
-
-
-def made(task: TaskRequest, attention: AttentionRequest, *, symbolic: bool = False) -> tuple[Problem, Attention]:
-    """The task and the attention of requests that are read, as ``problem_and_attention``."""
     from symslr.model import asked
 
     found = asked.problem(task, dash="--", symbolic=symbolic)

@@ -108,7 +108,8 @@ class Attention:
         if self.offset.is_negative or self.offset.is_finite is False:
             raise ValueError(f"offset: found {self.offset}; expected a number >= 0")
         if self.normaliser is None and self.offset != 0:
-            raise ValueError(f"offset: found {self.offset} without a normaliser; offsets belong to normalise sum")
+            said = "free" if self.bias == "free" else self.offset
+            raise ValueError(f"offset: found {said} without a normaliser; offsets belong to normalise sum")
         if isinstance(self.kernel, Selection):
             if (self.normaliser, self.offset) != ("sum", 0) or self.bounds:
                 raise ValueError(
@@ -194,6 +195,8 @@ class Attention:
         Raises:
             ValueError: for what cannot be combined.
         """
+        if unknown := what.keys() - {"heads", "separate", "bias", "filter"}:
+            raise TypeError(f"having: found {min(unknown)}; expected heads, separate, bias or filter")
         found = object.__new__(Attention)
         for name, value in {**self.__dict__, **what}.items():
             object.__setattr__(found, name, value)
