@@ -1,4 +1,4 @@
-"""Laws of location on the command line: their numbers, and ``symslr optimal``, the attention that they make optimal."""
+"""``symslr optimal``: the attention that a task makes optimal, and its risk."""
 
 from __future__ import annotations
 
