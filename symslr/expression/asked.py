@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from sympy import Derivative, Expr, Symbol, latex
+from sympy import Derivative, Expr, Symbol, latex, oo
 
 from symslr.expression.value import Value
 from symslr.model.exact import check_is
@@ -75,6 +75,15 @@ class AskedFormula(Asked, Expr):
     def latex(self) -> str:
         """The formula as LaTeX."""
         return str(latex(self.doit()))
+
+    def series(self, x: Any = "nu", x0: Any = oo, n: int = 2, **hints: Any) -> Expr:
+        """The first terms at a strong signal, where a rule expands the formula.
+
+        Raises:
+            ValueError: elsewhere, as SymPy knows nothing of means.
+        """
+        found: Expr = import_module("symslr.face.numbers").series(self, str(x), x0, n)
+        return found
 
     def diff(self, *symbols: Any, **hints: Any) -> Expr:
         """The derivative, which is asked likewise. A symbol by its name, or with other assumptions, is the formula's own.

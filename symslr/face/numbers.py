@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Derivative, Expr, Integral, Symbol, erf, sqrt
+from sympy import Derivative, Expr, Integral, Symbol, erf, oo, sqrt
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.engine import evaluate
@@ -16,7 +16,9 @@ from symslr.expression.expectation import Expectation, LengthExpectation, Scalar
 from symslr.expression.special import NormalCdf
 from symslr.expression.value import Value
 from symslr.model.exact import exact
+from symslr.model.exponential import exponential_slope
 from symslr.model.symbols import x
+from symslr.theory.asymptotics import shifted_error
 from symslr.theory.bayes import BayesRisk
 from symslr.theory.population import PopulationRisk
 
@@ -40,6 +42,23 @@ def value_of(expr: Expr, given: dict[str, Any], digits: int | None) -> Value:
         }
         return risk_value(expr.task, expr.attention, scale.subs(at), given, digits)
     return evaluate(expr, given, digits)
+
+
+def series(expr: Expr, name: str, point: object, order: int) -> Expr:
+    """See ``AskedFormula.series``."""
+    law = expr.args[0] if isinstance(expr, BayesRisk) else None
+    if (
+        law is None
+        or name != "nu"
+        or exact(point, "series") != oo
+        or law.is_selection
+        or exponential_slope(law) is None
+    ):
+        raise ValueError(
+            f"series: no rule expands {expr} in {name} at {point}; expected the Bayes risk of a weight that is an "
+            "exponential of the relevant token, in nu at oo"
+        )
+    return expr.args[1] ** 2 + shifted_error(law, order).result
 
 
 def as_integral(expr: Expr) -> Expr:

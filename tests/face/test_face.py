@@ -303,3 +303,12 @@ def test_bad_input_has_one_line(call: object, line: str) -> None:
     with pytest.raises((ValueError, TypeError), match=line) as refusal:
         call()  # type: ignore[operator]
     assert "\n" not in str(refusal.value)
+
+
+def test_a_series_at_strong_signal_or_one_line() -> None:
+    risk = s.bayes_risk(SPIKED)
+    first, second = (float(risk.series("nu", "oo", n).subs(nu, 200)) for n in (4, 5))
+    assert abs(float(risk(nu=200)) - first) < 3 * abs(second - first)
+    for other in (s.bayes_risk(s.MaxSLR(length=3, noise=0)), s.population_risk(SPIKED, "linear")):
+        with pytest.raises(ValueError, match="series: no rule expands"):
+            other.series("nu")
