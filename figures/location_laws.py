@@ -15,9 +15,8 @@ from symslr.cache.parts import computed_once, measured
 from symslr.export.figures import COLOURS, OTHER_COLOURS, STYLES, TEXT_WIDTH, Figure, Printed, Table
 from symslr.model.attention import Attention
 from symslr.model.catalogue import linear, softmax, softmax1
-from symslr.model.location.attention import LocatedAttention, Selection
-from symslr.model.location.task import LocationTask
 from symslr.model.symbols import i, j, l, x
+from symslr.model.task import LocationTask, Task
 from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
@@ -43,18 +42,18 @@ LAWS: dict[str, tuple[str, Mapping[str, Any]]] = {
 }
 """Title and law."""
 
-ATTENTIONS: dict[str, tuple[str, LocatedAttention]] = {
-    "softmax": ("softmax", LocatedAttention(softmax)),
-    "matched": ("matched", LocatedAttention(softmax, bias="matched", filter="matched")),
-    "heads": ("2 heads", LocatedAttention(softmax, heads=2)),
-    "softmax1": ("softmax-1", LocatedAttention(softmax1)),
+ATTENTIONS: dict[str, tuple[str, Attention]] = {
+    "softmax": ("softmax", softmax),
+    "matched": ("matched", softmax.having(bias="matched", filter="matched")),
+    "heads": ("2 heads", softmax.having(heads=2)),
+    "softmax1": ("softmax-1", softmax1),
     "sigmoid": (
         "sigmoid",
-        LocatedAttention(Attention(1 / (1 + exp(-x)), normaliser=None, name="sigmoid"), bias="free"),
+        Attention(1 / (1 + exp(-x)), normaliser=None, name="sigmoid").having(bias="free"),
     ),
-    "entmax": ("entmax", LocatedAttention(Selection("entmax"))),
-    "top": ("top 2", LocatedAttention(Selection("top", 2))),
-    "linear": ("linear", LocatedAttention(linear)),
+    "entmax": ("entmax", Attention("entmax")),
+    "top": ("top 2", Attention("top(2)")),
+    "linear": ("linear", linear),
 }
 """Title and attention; every one at its best scales, weights and constant."""
 
@@ -89,7 +88,7 @@ def figure_location_laws() -> Figure:
     return Figure("figure-location-laws", caption, _table, _draw, alt, _claims, chapter=chapter, printed=_printed)
 
 
-def _task(law: str, strength: int) -> LocationTask:
+def _task(law: str, strength: int) -> Task:
     return LocationTask(strength=Integer(strength), length=LENGTH, noise=0, **LAWS[law][1])
 
 

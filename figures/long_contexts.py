@@ -14,10 +14,9 @@ from sympy import Rational
 from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR, linear, softmax, softmax1
-from symslr.model.location.attention import LocatedAttention, Selection
-from symslr.model.location.task import LocationTask
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import L, a, nu, x
+from symslr.model.task import LocationTask
 from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def _attentions() -> Rows:
         name: population_risk(task, chosen, a) for name, chosen in (("softmax", softmax), ("softmax1", softmax1))
     }
     straight = minimal_risk(task, linear)
-    chosen = LocatedAttention(Selection("entmax"))
+    chosen = Attention("entmax")
     found: Rows = []
     for length in LENGTHS:
         strength = float(_strength(length, ABOVE))
@@ -169,7 +168,7 @@ def _few_features(degree: int, length: int, strength: float) -> float:
 
     kernel = Attention(sum(x**k / factorial(k) for k in range(degree + 1)), name=f"{degree + 1} features")
     task = LocationTask(length=length, strength=Rational(strength), noise=0)
-    risks = Risk.of(LocatedAttention(kernel), task, SECONDS)
+    risks = Risk.of(kernel, task, SECONDS)
 
     def at(scale: float) -> ParameterValues:
         return ParameterValues(np.array([[scale]]), np.zeros(1), 0.0, ())

@@ -8,10 +8,10 @@ from sympy import Abs, Integer, Rational, Symbol, exp, sqrt
 from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.expression.value import Value
+from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax as plain_softmax
-from symslr.model.location import LocationTask
-from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.symbols import L, i, j, l, nu
+from symslr.model.task import LocationTask, Task
 from symslr.simulate.estimate import Estimate
 from symslr.simulate.location import (
     AttentionFunction,
@@ -58,11 +58,11 @@ LAWS = {
     },
 }
 
-ATTENTIONS: dict[str, tuple[LocatedAttention, AttentionFunction]] = {
-    "softmax": (LocatedAttention(plain_softmax), lambda chi: softmax(SCALE * chi[:, :, 0])),
-    "sparsemax": (LocatedAttention(Selection("sparsemax")), lambda chi: sparsemax(SCALE * chi[:, :, 0])),
-    "entmax-1.5": (LocatedAttention(Selection("entmax")), lambda chi: entmax(SCALE * chi[:, :, 0])),
-    "top 2": (LocatedAttention(Selection("top", 2)), lambda chi: top(2)(SCALE * chi[:, :, 0])),
+ATTENTIONS: dict[str, tuple[Attention, AttentionFunction]] = {
+    "softmax": (plain_softmax, lambda chi: softmax(SCALE * chi[:, :, 0])),
+    "sparsemax": (Attention("sparsemax"), lambda chi: sparsemax(SCALE * chi[:, :, 0])),
+    "entmax-1.5": (Attention("entmax"), lambda chi: entmax(SCALE * chi[:, :, 0])),
+    "top 2": (Attention("top(2)"), lambda chi: top(2)(SCALE * chi[:, :, 0])),
 }
 ATTENDED = ("prior", "AR(1) keys and values", "two relevant tokens", "independent coins")
 
@@ -125,10 +125,10 @@ def _one_head() -> list[NamedComparison]:
     small, it spreads itself over all tokens instead and adds nothing to the prediction: 1 - (1/2)^2/(1/2) = 1/2 for many tokens.
     """
 
-    def task(length: int) -> LocationTask:
+    def task(length: int) -> Task:
         return LocationTask(signal=SIGN, noise=0, length=length)
 
-    head = LocatedAttention(plain_softmax)
+    head = plain_softmax
     rows = []
     for length, strength in ((1_000, 400), (100_000, 400)):
         least, _ = least_value(task(length), head, {nu: strength})

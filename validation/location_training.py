@@ -6,8 +6,8 @@ import numpy as np
 from sympy import S
 
 from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
-from symslr.model.location import LocationTask
 from symslr.model.symbols import L, nu
+from symslr.model.task import LocationTask
 from symslr.simulate.location import train_heads
 from symslr.simulate.recipe import Recipe
 from symslr.validation.validation import NamedComparison, by_z_score, states

@@ -12,10 +12,9 @@ from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR, softmax, softmax1
-from symslr.model.location import LocationTask
-from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import L, a, epsilon, nu, x
+from symslr.model.task import LocationTask
 from symslr.simulate.location import AttentionFunction, entmax, location_monte_carlo, sparsemax, top
 from symslr.simulate.location import softmax as weights
 from symslr.theory import minimal_risk
@@ -32,7 +31,7 @@ LENGTHS = tuple(10**power for power in range(2, 10))
 TASK = SpikedSLR(noise=0)
 
 
-def _sampled() -> dict[str, tuple[Attention | Selection, float, AttentionFunction]]:
+def _sampled() -> dict[str, tuple[Attention, float, AttentionFunction]]:
     """Attention, scale, and the same written out for drawn keys."""
 
     def scores(scale: float) -> AttentionFunction:
@@ -47,7 +46,7 @@ def _sampled() -> dict[str, tuple[Attention | Selection, float, AttentionFunctio
         return kernel / kernel.sum(axis=1, keepdims=True)
 
     root, bias = float(sqrt(STRENGTH)), float(STRENGTH / 2 + log(LENGTH - 1))
-    rows: dict[str, tuple[Attention | Selection, float, AttentionFunction]] = {
+    rows: dict[str, tuple[Attention, float, AttentionFunction]] = {
         f"softmax at b = {b}": (softmax, b * UNIT, lambda chi, b=b: weights(scores(b * UNIT)(chi)))
         for b in (0.5, 1.0, 2.0)
     }
@@ -59,9 +58,9 @@ def _sampled() -> dict[str, tuple[Attention | Selection, float, AttentionFunctio
             lambda chi: 1 / (1 + np.exp(bias - root * chi[:, :, 0])),
         ),
         "three features at scale 3": (Attention(1 + x + x**2 / 2), 3.0, few),
-        "entmax at scale 2": (Selection("entmax"), 2.0, lambda chi: entmax(scores(2.0)(chi))),
-        "sparsemax at scale 1": (Selection("sparsemax"), 1.0, lambda chi: sparsemax(scores(1.0)(chi))),
-        "top 2 at scale 2": (Selection("top", 2), 2.0, lambda chi: top(2)(scores(2.0)(chi))),
+        "entmax at scale 2": (Attention("entmax"), 2.0, lambda chi: entmax(scores(2.0)(chi))),
+        "sparsemax at scale 1": (Attention("sparsemax"), 1.0, lambda chi: sparsemax(scores(1.0)(chi))),
+        "top 2 at scale 2": (Attention("top(2)"), 2.0, lambda chi: top(2)(scores(2.0)(chi))),
     }
 
 
@@ -86,7 +85,7 @@ def drawn(job: tuple[str, int]) -> dict[str, object]:
     name, seed = job
     task = LocationTask(length=LENGTH, strength=STRENGTH, noise=0)
     chosen, scale, attention = _sampled()[name]
-    number = risk_value(task, LocatedAttention(chosen), scale, seconds=SECONDS)
+    number = risk_value(task, chosen, scale, seconds=SECONDS)
     found = location_monte_carlo(task, attention, {}, size=SIZE, seed=seed, value_norm=None, name=name)
     note = f"{number.method}; {found.size} sequences, seed {found.seed}"
     return {"number": measured(number), "drawn": measured(found.mean, found.standard_error), "note": note}

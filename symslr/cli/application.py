@@ -18,9 +18,9 @@ from symslr.cli import (
     figure,
     finite,
     landscape,
-    location,
     new,
     numbers,
+    optimal,
     separation,
     study,
     validate,
@@ -52,7 +52,7 @@ def _root(
 
 
 numbers.register(app)
-location.register(app)
+optimal.register(app)
 finite.register(app)
 landscape.register(app)
 derivations.register(app)

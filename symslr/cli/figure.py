@@ -15,6 +15,7 @@ from symslr.cli.grids import spaced
 from symslr.export.places import refuse_unwritable_folder
 from symslr.library.figures import figure_functions
 from symslr.library.folders import builtin_folder, files_of
+from symslr.model.request import read_attention, read_task
 
 if TYPE_CHECKING:
     from symslr.export.figures import Figure
@@ -33,7 +34,7 @@ def figure(
     length: str = options.LengthOption,
     nu: str = typer.Option(None, "--nu", help="Signal strengths A:B:N: N of them from A to B, evenly spaced."),
     noise: str = options.NoiseOption,
-    attention: str = options.AttentionOption,
+    attention: str = options.AnyAttentionOption,
     kernel: str = options.KernelOption,
     normalise: str = options.NormaliseOption,
     offset: str = options.OffsetOption,
@@ -61,14 +62,14 @@ def figure(
         raise ValueError("--nu: found none; expected strengths A:B:N, such as 0.1:20:40")
     strengths = _grid(nu)
     end_after(seconds, "ask for fewer strengths, or for more --seconds")
-    asked = (noise, attention, kernel, normalise, offset)
+    chosen_attention = read_attention(attention, kernel, normalise, offset, dash="--")
     from symslr.cli.progress import stages
     from symslr.export.risk_figure import risk_figure
 
     with stages() as stage:
         posed = []
         for strength in strengths:
-            problem, found = options.problem_and_attention(what, length, str(strength), *asked)
+            problem, found = options.made(read_task(what, length, str(strength), noise, dash="--"), chosen_attention)
             posed.append((str(float(strength)), problem.task, found, problem.values))
         computing = stage("computing")
         name = f"risk-{Path(what).stem}"

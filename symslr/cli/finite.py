@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from symslr.budget import end_after
-from symslr.cli import options
+from symslr.cli import grids, options
 from symslr.model.ranges import (
     LONGEST_FITTED,
     USUAL_PRECISION,
@@ -98,27 +99,58 @@ def finite(
         help=f"Relative standard error of the risk to aim at; {USUAL_PRECISION} by default.",
     ),
     seed: int = typer.Option(0, "--seed", parser=options.natural, help="Seed of the scrambled Sobol points."),
+    csv: Path = grids.CsvOption,
+    plot: Path = grids.PlotOption,
     seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
-    """Test risk of an attention fitted to N = alpha D samples with ridges, as D grows: the replica-symmetric prediction."""
+    """Test risk of an attention fitted to N = alpha D samples with ridges, as D grows: the replica-symmetric prediction.
+
+    --nu and --length take several numbers, as LOW:HIGH:COUNT or with commas: then a table is printed.
+    """
     if alpha is None and alphas is None:
         raise ValueError("--alpha: missing; expected a number such as 2, or several in --alphas")
     if alpha is not None and alphas is not None:
         raise ValueError("--alpha: found with --alphas; expected one of them")
+    grid = grids.axes({"length": length, "nu": nu})
+    is_table = bool(grid or csv or plot)
     if optimal:
-        if alphas is not None:
+        if alphas is not None and not is_table:
             raise ValueError("--alphas: found with --bayes-optimal; expected --alpha")
         of_a_fit = {"--tuned": tuned, "--attention": attention, "--kernel": kernel}
         of_a_fit |= {"--rk": rk, "--rv": rv, "--branch": branch, "--shift": shift, "--precision": precision}
         if found := next((name for name, given in of_a_fit.items() if given is not None and given is not False), None):
             raise ValueError(f"{found}: found with --bayes-optimal, where nothing is fitted; expected it without")
+    given = None if optimal else _ridge(rk, rv, tuned)
+    if is_table:
+        end_after(seconds, "ask for fewer points")
+
+        def at(point: dict[str, Any]) -> Value:
+            asked_task = read_task(task, point.get("length"), point.get("nu"), noise, dash="--")
+            asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
+            _check_task(asked_task)
+            problem, chosen = options.made(asked_task, asked_attention)
+            from symslr.face.tasks import bayes_optimal, fitted
+
+            if optimal:
+                return bayes_optimal(problem.task, seed=seed)(problem.values, alpha=point["alpha"])
+            own = dict.fromkeys(searched_names(asked_attention, asked_task), shift or 0.0)
+            accuracy = USUAL_PRECISION if precision is None else precision
+            ridge, start = "tuned" if given is None else given, branch or BRANCHES[0]
+            fit = fitted(problem.task, chosen, ridge=ridge, precision=accuracy, branch=start, seed=seed)
+            return fit({**problem.values, **own}, alpha=point["alpha"])
+
+        every = {name: [text] for name, text in (("length", length), ("nu", nu)) if text is not None} | grid
+        every["alpha"] = [repr(alpha)] if alphas is None else list(map(repr, _numbers(alphas)))
+        title = "Bayes-optimal risk" if optimal else "Test risk"
+        grids.show(title, at, every, csv, plot, as_json)
+        return
+    if optimal:
         asked_task = read_task(task, length, nu, noise, dash="--")
         _check_task(asked_task)
         end_after(seconds, "ask for a smaller alpha or a shorter length")
         _bayes_optimal(asked_task, alpha, seed, as_json)
         return
-    given = _ridge(rk, rv, tuned)
     if alphas is not None and branch is not None:
         raise ValueError("--branch: found with --alphas, which shows every branch; expected --alpha")
     path: list[float] = [] if alphas is None else _numbers(alphas)

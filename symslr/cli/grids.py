@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from symslr.cli.options import shown
-from symslr.model.text_numbers import in_short, read_number
+from symslr.model.text_numbers import in_short, read_number, split_outside
 
 if TYPE_CHECKING:
     from symslr.expression.value import Value
@@ -38,8 +38,8 @@ def axes(texts: Mapping[str, str | None]) -> dict[str, list[str]]:
         if ":" in text and name != "length":
             expected = "expected LOW:HIGH:COUNT, such as 0.25:12:16"
             found[name] = list(map(in_short, spaced(text, f"--{name}", expected, MOST)))
-        elif "," in text and ":" not in text:
-            found[name] = [part.strip() for part in text.split(",")]
+        elif ":" not in text and len(parts := split_outside(text, ",")) > 1:
+            found[name] = [part.strip() for part in parts]
     return found
 
 

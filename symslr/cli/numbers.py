@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from symslr.budget import end_after
-from symslr.cli import grids, location, options
-from symslr.model.request import (
-    Number,
-    is_located,
-    is_selection,
-    read_attention,
-    read_heads,
-    read_task,
-    read_value,
-    searched_names,
-)
+from symslr.cli import grids, options
+from symslr.model.request import read_attention, read_heads, read_task, read_value, searched_names
 
 if TYPE_CHECKING:
     from sympy import Expr
 
     from symslr.expression.value import Value
-    from symslr.model.asked import Located, Problem
-    from symslr.model.request import TaskRequest
+    from symslr.model.asked import Problem
+    from symslr.model.attention import Attention
     from symslr.theory.symbolic import Formula
+
+FOR_SAMPLES = 0.2
+"""Of the budget so much goes to one number that is sampled; the rest is left for the search of its best place."""
 
 IN_THE_LIMIT = "as a goes to "
 """So begins what is said of a place that is only approached."""
@@ -66,54 +60,37 @@ def bayes(
         _show_formula("Bayes risk", problem, bayes_formula(problem.task), {}, as_json)
         return
 
-    def at(length: str | None, nu: str | None) -> Answer:
-        return _bayes(task, length, nu, noise, digits, certified, seconds)
+    def at(texts: Mapping[str, str | None]) -> Answer:
+        problem = options.problem(task, texts.get("length"), texts.get("nu"), noise)
+        from symslr.evaluation.location import bayes_value
+
+        backend, samples = "arb" if certified else None, FOR_SAMPLES * seconds
+        wanted = options.USUAL_DIGITS if certified and digits is None else digits
+        return "Bayes risk", problem, bayes_value(problem.task, problem.values, wanted, backend, samples), {}
 
     end_after(seconds, options.SIMPLER)
-    grid = grids.axes({"length": length, "nu": nu})
+    _answer(at, {"length": length, "nu": nu}, "Bayes risk", csv, plot, as_json)
+
+
+Answer = tuple[str, "Problem", "Value", dict[str, Any]]
+"""(what was asked, of which task, the value, what is said beside it)."""
+
+
+def _answer(
+    at: Callable[[Mapping[str, str | None]], Answer],
+    texts: Mapping[str, str | None],
+    title: str,
+    csv: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Print the answer, or a table of answers where an option names several numbers, or a file is to be written."""
+    grid = grids.axes(texts)
     if grid or csv or plot:
-        given = {name: [text] for name, text in (("length", length), ("nu", nu)) if text is not None} | grid
-        grids.show("Bayes risk", lambda p: _placed(at(p.get("length"), p.get("nu"))), given, csv, plot, as_json)
+        given = {name: [text] for name, text in texts.items() if text is not None} | grid
+        grids.show(title, lambda point: at(point)[2], given, csv, plot, as_json)
         return
-    show(*at(length, nu), as_json)
-
-
-Answer = tuple[str, "Problem | Located", "Value", dict[str, Any], "Mapping[str, Value]"]
-"""(what was asked, of which task, the value, what is said beside it, where it is attained)."""
-
-
-def _placed(answer: Answer) -> Value:
-    from dataclasses import replace
-
-    return replace(answer[2], at=answer[4])
-
-
-def _bayes(
-    task: str,
-    length: str | None,
-    nu: str | None,
-    noise: str | None,
-    digits: int | None,
-    certified: bool,
-    seconds: float,
-) -> Answer:
-    wanted = read_task(task, length, nu, noise, dash="--")
-    if is_located(wanted):
-        law = location.problem(wanted)
-        if law.task.reduced() is None or location.has_open_correlation(law.task):
-            return "Bayes risk", law, location.bayes(law, digits, certified, seconds), {}, {}
-    problem = options.problem(task, length, nu, noise)
-    from symslr.model.asked import short
-    from symslr.theory import bayes_risk
-    from symslr.theory.symbolic import bayes_formula
-
-    formula = bayes_formula(problem.task)
-    number = formula.exact(problem.values)
-    if number is not None:
-        expr = bayes_risk(problem.task)
-        proved = _of_closed_form(problem, formula, number, expr, digits or options.USUAL_DIGITS)
-        return "Bayes risk", problem, proved, {"exact": short(number)}, {}
-    return "Bayes risk", problem, location.weighed_bayes(problem, digits, "arb" if certified else None), {}, {}
+    show(*at(texts), as_json)
 
 
 def _refuse_beside_formula(symbolic: bool, certified: bool, digits: int | None, bounds: Sequence[str] = ()) -> None:
@@ -140,7 +117,7 @@ def risk(
     attention: str = options.AnyAttentionOption,
     kernel: str = options.KernelOption,
     normalise: str = options.NormaliseOption,
-    offset: str = options.OffsetOption,
+    offset: str = options.FreeOffsetOption,
     heads: int = options.HeadsOption,
     separate: bool = options.SeparateOption,
     bias: str = options.BiasOption,
@@ -168,150 +145,58 @@ def risk(
     if scale is not None and bounds:
         raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
     _refuse_beside_formula(symbolic, certified, digits, bounds)
-    model = task, noise, attention, kernel, normalise, offset
-    heading = heads, separate, bias, filter_
-    grid = {} if symbolic else grids.axes({"length": length, "nu": nu, "scale": scale})
-    if grid or csv or plot:
-        if symbolic:
-            raise ValueError("--symbolic: found together with --csv or --plot; a formula has no table, leave one out")
+    if symbolic and (csv or plot):
+        raise ValueError("--symbolic: found together with --csv or --plot; a formula has no table, leave one out")
+
+    def asked_for(texts: Mapping[str, str | None]) -> tuple[Problem, Attention, Expr | None, dict[str, Any]]:
+        size, strength, at = (texts.get(name) for name in ("length", "nu", "scale"))
+        place = None if at is None else read_value(at, what="--scale", length=size)
+        wanted_task = read_task(task, size, strength, noise, dash="--", symbolic=symbolic)
+        wanted = read_attention(attention, kernel, normalise, "0" if offset == "free" else offset, dash="--")
+        searched = options.read_intervals(bounds, ("a", *searched_names(wanted, wanted_task)))
+        wanted_heads = read_heads(heads, separate, bias, filter_, dash="--")
         end_after(seconds, options.SIMPLER)
-        texts = (("length", length), ("nu", nu), ("scale", scale))
-        given = {name: [text] for name, text in texts if text is not None} | grid
+        from symslr.model.asked import with_heads
+        from symslr.model.text import exactly
 
-        def at_point(point: dict[str, Any]) -> Value:
-            place = (point.get("length"), point.get("nu"), point.get("scale"))
-            found = _risk(model, heading, *place, bounds, digits, certified, False, seconds, as_json)
-            assert found is not None
-            return _placed(found)
+        problem, base = options.made(wanted_task, wanted, symbolic=symbolic)
+        chosen = with_heads(replace(base, offset="free") if offset == "free" else base, wanted_heads, problem.values)
+        free = sorted(str(symbol) for symbol in chosen.parameters - set(problem.values))
+        if place is not None and free and not symbolic:
+            raise ValueError(
+                f"--scale: found with a kernel whose {free[0]} has no value; expected one under [values] of a model file, or no "
+                f"--scale, and {free[0]} is searched with the scale"
+            )
+        return problem, chosen, None if place is None else exactly(place), options.intervals(searched, chosen)
 
-        grids.show(f"{'Least risk' if scale is None else 'Risk'}", at_point, given, csv, plot, as_json)
-        return
-    found = _risk(model, heading, length, nu, scale, bounds, digits, certified, symbolic, seconds, as_json)
-    if found is not None:
-        show(*found, as_json)
-
-
-def _risk(
-    model: tuple[str, str | None, str | None, str | None, str, str],
-    heading: tuple[int, bool, str | None, str | None],
-    length: str | None,
-    nu: str | None,
-    scale: str | None,
-    bounds: list[str],
-    digits: int | None,
-    certified: bool,
-    symbolic: bool,
-    seconds: float,
-    as_json: bool,
-) -> Answer | None:
-    """The risk that was asked for; None where a formula was printed."""
-    task, noise, attention, kernel, normalise, offset = model
-    heads, separate, bias, filter_ = heading
-    at = None if scale is None else read_value(scale, what="--scale", length=length)
-    asked_task = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
-    asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
-    searched = options.read_intervals(bounds, ("a", *searched_names(asked_attention, asked_task)))
-    asked_heads = read_heads(heads, separate, bias, filter_, dash="--")
-    end_after(seconds, options.SIMPLER)
-    is_plain = asked_heads.is_plain and not is_selection(attention)
-    refused = "--certified" if certified else "--symbolic" if symbolic else "--bounds" if bounds else None
-    if asked_heads.is_plain and not is_plain and not location.is_law(asked_task):
-        if refused is not None:
-            raise ValueError(f"{refused}: not available for a selection of tokens; leave it out")
-        assert attention is not None
-        return _selected(asked_task, attention, at, digits, seconds)
-    if not is_plain or is_located(asked_task):
-        law = location.problem(asked_task)
-        if not is_plain or law.task.reduced() is None or law.task.key_covariance is not None:
-            if refused is not None:
-                raise ValueError(f"{refused}: not available for this law of location and attention; leave it out")
-            found = location.attention(asked_attention, asked_heads, law)
-            value, places = location.risk(law, found, at, digits, seconds)
-            title = f"{'Least risk' if scale is None else 'Risk'} of {found.name} attention"
-            return title, law, value, {"attention": found.name}, places
-    wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
-    problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
-    from symslr.evaluation import evaluate
-    from symslr.evaluation.fewer import or_fewer
-    from symslr.evaluation.minima.at_scale import risk_as_asked
-    from symslr.model.asked import short
-    from symslr.model.text import exactly
-    from symslr.theory import population_risk
-    from symslr.theory.symbolic import infimum, least_formula, risk_formula
-
-    free = sorted(str(symbol) for symbol in chosen.parameters - set(problem.values))
-    if at is not None and free and not symbolic:
-        raise ValueError(
-            f"--scale: found with a kernel whose {free[0]} has no value; expected one under [values] of a model file, or no "
-            f"--scale, and {free[0]} is searched with the scale"
+    def titled(chosen: Attention, at: str | None) -> str:
+        return f"{'Least risk' if at is None else 'Risk'} of {chosen.title} attention" + (
+            f" at scale {at}" if at else ""
         )
-    where = f" at scale {scale}" if at is not None else ""
-    title = f"{'Least risk' if at is None else 'Risk'} of {chosen.name} attention{where}"
-    named: dict[str, object] = {"attention": chosen.name}
-
-    def formula() -> Formula:
-        return least_formula(problem.task, chosen) if at is None else risk_formula(problem.task, chosen, exactly(at))
 
     if symbolic:
-        _show_formula(title, problem, formula(), named, as_json)
-        return None
-    # no expectation of a normalised attention has a closed form, nor a minimum over several variables, and looking for one takes
-    # longer than the number
-    if not (chosen.is_normalised or bounds or isinstance(at, float) or (at is None and free)):
-        made = formula()
-        number = made.exact(problem.values)
-        place = made.exact_place(problem.values) if at is None else exactly(at)
-        if number is not None and place is not None:
-            n = digits or options.USUAL_DIGITS
-            best: dict[str, Value] = {"a": evaluate(place, {}, digits=n, backend="arb")} if at is None else {}
-            quantity = (
-                infimum(problem.task, chosen, place) if at is None else population_risk(problem.task, chosen, place)
-            )
-            proved = _of_closed_form(problem, made, number, quantity, n)
-            return title, problem, proved, {**named, "exact": short(number)}, best
-    place, limits = None if at is None else exactly(at), options.intervals(searched, chosen)
-    backend = "arb" if certified else None
-    asked = partial(risk_as_asked, problem.task, chosen, place, problem.values, backend=backend, bounds=limits)
-    value, places = or_fewer(digits, asked)
-    return title, problem, value, named, places
+        problem, chosen, place, _ = asked_for({"length": length, "nu": nu, "scale": scale})
+        from symslr.theory.symbolic import least_formula, risk_formula
 
+        made = least_formula(problem.task, chosen) if place is None else risk_formula(problem.task, chosen, place)
+        _show_formula(titled(chosen, scale), problem, made, {"attention": chosen.title}, as_json)
+        return
 
-def _selected(wanted: TaskRequest, name: str, scale: Number | None, digits: int | None, seconds: float) -> Answer:
-    """The risk of sparsemax, entmax or top-k on a task with a weight."""
-    from symslr.model import asked
-    from symslr.model.location.attention import selection_from_text
+    def at(texts: Mapping[str, str | None]) -> Answer:
+        problem, chosen, place, limits = asked_for(texts)
+        from symslr.evaluation.location import least_value, risk_value
 
-    found = asked.problem(wanted, dash="--")
-    value, places = location.selected_risk(found, selection_from_text(name), scale, digits, seconds)
-    title = f"{'Least risk' if scale is None else 'Risk'} of {name} attention"
-    return title, found, value, {"attention": name}, places
-
-
-def _of_closed_form(problem: Problem, formula: Formula, number: Expr, quantity: Expr, digits: int) -> Value:
-    """A number without integrals as a proved value of so many digits.
-
-    What the rules made of a user's own task or attention is held against the number that the evaluators make of the
-    quantity.
-
-    Raises:
-        CannotEvaluate: when the two differ.
-    """
-    from dataclasses import replace
-
-    from symslr.evaluation import CannotEvaluate, evaluate
-    from symslr.evaluation.admission.guard import is_new
-
-    value = evaluate(number, {}, digits=digits, backend="arb")
-    method = f"closed form, by {formula.rules}"
-    if is_new(quantity):
-        try:
-            numeric = evaluate(quantity, problem.values)
-        except CannotEvaluate as refusal:
-            method = f"{method}; not held against an evaluation: {refusal}"
+        backend, samples = "arb" if certified else None, FOR_SAMPLES * seconds
+        model = problem.task, chosen
+        if place is not None:
+            value = risk_value(*model, place, problem.values, digits, samples, backend)
         else:
-            if abs(value.value - numeric.value) > value.error + numeric.error:  # as floats they are an ulp off
-                raise CannotEvaluate(f"the closed form gives {value} and its evaluation {numeric}: a fault of symslr")
-    return replace(value, method=method)
+            value, places = least_value(*model, problem.values, digits, samples, backend, limits)
+            value = replace(value, at=places)
+        return titled(chosen, texts.get("scale")), problem, value, {"attention": chosen.title}
+
+    title = "Least risk" if scale is None else "Risk"
+    _answer(at, {"length": length, "nu": nu, "scale": scale}, title, csv, plot, as_json)
 
 
 def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[str, object], as_json: bool) -> None:
@@ -365,24 +250,23 @@ def _as_number(mean: Expr) -> Expr:
     return found if found.is_number else mean
 
 
-def show(
-    title: str,
-    problem: Problem | Located,
-    value: Value,
-    extra: dict[str, Any],
-    places: Mapping[str, Value],
-    as_json: bool,
-) -> None:
+def show(title: str, problem: Problem, value: Value, extra: dict[str, Any], as_json: bool) -> None:
     """Print a number with its error, how it was made, and where it is attained."""
-    shown = {name: place.as_json() for name, place in places.items()}
+    shown = {name: place.as_json() for name, place in value.at.items()}
     best = {name: {key: place[key] for key in ("value", "error")} for name, place in shown.items()}
     if as_json:
-        typer.echo(json.dumps({**problem.as_json(), **extra, **value.as_json(), **({"best": best} if best else {})}))
+        said = {
+            **problem.as_json(),
+            **extra,
+            **({} if value.exact is None else {"exact": value.exact}),
+            **value.as_json(),
+        }
+        typer.echo(json.dumps({**said, **({"best": best} if best else {})}))
         return
     numbers = value.as_json()
     typer.echo(f"{title}, {problem.task.name} task at {options.where(problem.as_json())}")
-    if "exact" in extra:
-        typer.echo(f"  = {extra['exact']}")
+    if value.exact is not None:
+        typer.echo(f"  = {value.exact}")
     typer.echo(f"  {numbers['value']}")
     typer.echo(f"  error {numbers['error']} ({value.kind}), {value.method}, {value.seconds:.3f} s")
     for name, place in best.items():

@@ -12,7 +12,7 @@ import typer
 
 from symslr.budget import LONGEST
 from symslr.model.ranges import MOST_DIGITS
-from symslr.model.request import AttentionRequest, TaskRequest, read_attention, read_task
+from symslr.model.request import AttentionRequest, TaskRequest, read_task
 from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
@@ -140,6 +140,11 @@ KernelOption = typer.Option(
     None, "--kernel", help='Kernel, in place of --attention: an expression in x such as "log(1+exp(x))".'
 )
 NormaliseOption = typer.Option("sum", "--normalise", help="Normaliser of --kernel: sum, or none (element-wise).")
+FreeOffsetOption = typer.Option(
+    "0",
+    "--offset",
+    help="Number o >= 0 that is added to the sum which normalises --kernel; free for the best one, of any attention with a kernel.",
+)
 OffsetOption = typer.Option("0", "--offset", help="Number o >= 0 that is added to the sum which normalises --kernel.")
 USUAL_DIGITS = 15
 DigitsOption = typer.Option(
@@ -196,29 +201,12 @@ def problem(task: str, length: str | None, nu: str | None, noise: str | None, sy
     return asked.problem(wanted, dash="--", symbolic=symbolic)
 
 
-def problem_and_attention(
-    task: str,
-    length: str | None,
-    nu: str | None,
-    noise: str | None,
-    name: str | None,
-    kernel: str | None,
-    normalise: str,
-    offset: str,
-    *,
-    symbolic: bool = False,
-) -> tuple[Problem, Attention]:
-    """The task and the attention the options describe: the attention of the model file or softmax where they name none.
+def made(task: TaskRequest, attention: AttentionRequest, *, symbolic: bool = False) -> tuple[Problem, Attention]:
+    """The task and the attention of requests that are read: the attention of the model file or softmax where they name none.
 
     Raises:
         ValueError: in one line, as for ``problem``; for an unknown attention, a bad kernel, or two attentions at once.
     """
-    wanted = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
-    return made(wanted, read_attention(name, kernel, normalise, offset, dash="--"), symbolic=symbolic)
-
-
-def made(task: TaskRequest, attention: AttentionRequest, *, symbolic: bool = False) -> tuple[Problem, Attention]:
-    """The task and the attention of requests that are read, as ``problem_and_attention``."""
     from symslr.model import asked
 
     found = asked.problem(task, dash="--", symbolic=symbolic)

@@ -73,7 +73,7 @@ def definitions() -> Definitions:
 def _task(task: Task, printer: HousePrinter) -> Row:
     posterior = task.law.posterior_kernel
     ratio = printer.doprint(posterior) if posterior is not None else r"g(l, \chi)"
-    return Row(f"{task.name}-SLR", (rf"\displaystyle {printer.doprint(task.weight)}", ratio))
+    return Row(f"{task.name}-SLR", (rf"\displaystyle {printer.doprint(task.law.weight)}", ratio))
 
 
 def _attention(item: Attention, printer: HousePrinter) -> Row:

@@ -14,7 +14,8 @@ from symslr.model.task import Task
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
-    from sympy import Expr
+
+    from symslr.expression.value import Value
 
 DIGITS = 6
 """Significant digits of a point."""
@@ -37,7 +38,7 @@ def risk_figure(name: str, posed: Sequence[Posed], progress: Callable[[int, int]
     """
     attention, task = posed[0][2], posed[0][1]
     caption = (
-        rf"Least risk of {attention.name} attention on {task.name}, beside softmax and the Bayes risk, at {len(posed)}"
+        rf"Least risk of {attention.title} attention on {task.name}, beside softmax and the Bayes risk, at {len(posed)}"
         r" values of the signal strength $\nu$; the lines join them."
     )
     return Figure(
@@ -46,24 +47,24 @@ def risk_figure(name: str, posed: Sequence[Posed], progress: Callable[[int, int]
 
 
 def _table(posed: Sequence[Posed], progress: Callable[[int, int], None]) -> Table:
-    from symslr.theory import bayes_risk, minimal_risk
+    from symslr.evaluation.location import bayes_value, least_value
 
-    attention = posed[0][2]
-    columns: dict[str, list[object]] = {"nu": [], "bayes": [], "softmax": [], attention.name: []}
+    columns: dict[str, list[object]] = {"nu": [], "bayes": [], "softmax": [], posed[0][2].title: []}
     for done, (strength, task, chosen, values) in enumerate(posed):
         progress(done, len(posed))
         columns["nu"].append(float(strength))
-        columns["bayes"].append(_number(bayes_risk(task), values))
+        columns["bayes"].append(_number(partial(bayes_value, task, values, DIGITS)))
         for each in dict.fromkeys((softmax, chosen)):
-            columns[each.name].append(_number(minimal_risk(task, each), values))
+            columns[each.title].append(_number(partial(least_value, task, each, values, DIGITS)))
     return columns
 
 
-def _number(quantity: Expr, values: Mapping[Any, Any]) -> float:
-    from symslr.evaluation import CannotEvaluate, evaluate
+def _number(compute: Callable[[], Value | tuple[Value, dict[str, Value]]]) -> float:
+    from symslr.evaluation import CannotEvaluate
 
     try:
-        return float(evaluate(quantity, values, DIGITS).value)
+        found = compute()
+        return float(found[0] if isinstance(found, tuple) else found)
     except CannotEvaluate:
         return math.nan
 

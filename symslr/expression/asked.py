@@ -1,4 +1,4 @@
-"""What a user asks of a formula: a number, a curve, a derivative, plain integrals. The answers are made in ``symslr.face``."""
+"""What a user asks of a quantity: a number, a curve, a derivative, plain integrals. The answers are made in ``symslr.face``."""
 
 from __future__ import annotations
 
@@ -6,25 +6,33 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from sympy import Expr, Symbol, latex
+from sympy import Derivative, Expr, Symbol, latex, oo
 
 from symslr.expression.value import Value
+from symslr.model.exact import check_is
+from symslr.model.symbols import NAMES
 
 
-class Asked(Expr):
-    """Abstract: an expression that is called with values for its parameters, such as ``bayes_risk(task)(nu=2)``.
+class Asked:
+    """Abstract: a number that depends on parameters, called with values for them, such as ``bayes_risk(task)(nu=2)``."""
 
-    The face is the room above all others. It is loaded when it is asked, so that no room below depends on it.
-    """
+    __slots__ = ()
+
+    def value(self, values: dict[str, Any], digits: int | None) -> Value:
+        """The value at numbers by the name of their symbol."""
+        raise NotImplementedError
 
     def __call__(self, values: Mapping[Any, object] = {}, *, digits: int | None = None, **named: object) -> Value:
         """The value at parameters by name or symbol; ``length`` and ``noise`` stand for L and Delta.
 
+        Of a least value, ``at`` says where it is attained; ``exact`` is the number where a closed form gives it.
+
         Raises:
-            CannotEvaluate, ValueError: as ``evaluate``.
+            CannotEvaluate: where there is no value, with the reason.
+            ValueError: for a value that is missing, unknown or inadmissible.
         """
-        found: Value = import_module("symslr.face.numbers").value_of(self, values, digits, named)
-        return found
+        check_is(values, Mapping, "values", 'nu=2 or {"nu": 2}')
+        return self.value({NAMES.get(str(name), str(name)): own for name, own in {**values, **named}.items()}, digits)
 
     def curve(
         self, *, digits: int | None = None, progress: Callable[[int, int], None] | None = None, **axes: Any
@@ -34,7 +42,19 @@ class Asked(Expr):
         Raises:
             ValueError: for a parameter that is missing or unknown; a point without a value is kept with its reason.
         """
-        return import_module("symslr.face.numbers").curve_of(self, digits, progress, axes)
+        found = import_module("symslr.face.curve").Curve
+        return found.over(lambda point: self(point, digits=digits), axes, progress=progress)
+
+
+class AskedFormula(Asked, Expr):
+    """Abstract: a SymPy expression that is asked.
+
+    The face is the room above all others. It is loaded when it is asked, so that no room below depends on it.
+    """
+
+    def value(self, values: dict[str, Any], digits: int | None) -> Value:
+        found: Value = import_module("symslr.face.numbers").value_of(self, values, digits)
+        return found
 
     def as_integral(self) -> Expr:
         """The formula in SymPy's own functions and integrals alone.
@@ -56,14 +76,32 @@ class Asked(Expr):
         """The formula as LaTeX."""
         return str(latex(self.doit()))
 
+    def series(self, x: Any = "nu", x0: Any = oo, n: int = 2, **hints: Any) -> Expr:
+        """The first terms at a strong signal, where a rule expands the formula.
+
+        Raises:
+            ValueError: elsewhere, as SymPy knows nothing of means.
+        """
+        found: Expr = import_module("symslr.face.numbers").series(self, str(x), x0, n)
+        return found
+
     def diff(self, *symbols: Any, **hints: Any) -> Expr:
-        """The derivative, which ``evaluate`` takes. A symbol by its name, or with other assumptions, is the formula's own.
+        """The derivative, which is asked likewise. A symbol by its name, or with other assumptions, is the formula's own.
 
         Raises:
             ValueError: for a name that the formula has not.
         """
         own = {symbol.name: symbol for symbol in self.free_symbols}
-        return super().diff(*(_own(symbol, own) for symbol in symbols), **hints)
+        found = super().diff(*(_own(symbol, own) for symbol in symbols), **hints)
+        return Expr.__new__(AskedDerivative, *found.args) if type(found) is Derivative else found
+
+
+class AskedDerivative(AskedFormula, Derivative):
+    """A derivative of a formula that is asked."""
+
+    def latex(self) -> str:
+        """What is differentiated, as LaTeX."""
+        return str(latex(Derivative(self.expr.doit(), *self.variables)))
 
 
 def _own(symbol: Any, own: Mapping[str, Symbol]) -> Any:
@@ -73,8 +111,9 @@ def _own(symbol: Any, own: Mapping[str, Symbol]) -> Any:
         return (_own(symbol[0], own), *symbol[1:])
     if not isinstance(symbol, str):
         return symbol
-    if symbol not in own:
+    name = NAMES.get(symbol, symbol)
+    if name not in own:
         raise ValueError(
             f"diff: found {symbol}; expected one of {', '.join(sorted(own)) or 'none, as no symbol is open'}"
         )
-    return own[symbol]
+    return own[name]

@@ -47,6 +47,7 @@ class Value:
         method: how it was made, in words.
         seconds: wall time.
         at: of a least value the place at which it is attained, by the name of the parameter.
+        exact: the number as a formula, where a closed form gives one.
 
     Values and numbers add, subtract, multiply and divide; errors are carried through, as bounds, or as independent standard
     errors where one is statistical. ``<`` and ``>`` are told where the errors (four standard ones) leave no
@@ -60,6 +61,7 @@ class Value:
     method: str
     seconds: float = field(default=0.0, compare=False)
     at: Mapping[str, Value] = field(default_factory=dict, compare=False)
+    exact: str | None = field(default=None, compare=False)
 
     def __float__(self) -> float:
         return float(self.value)

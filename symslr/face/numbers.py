@@ -2,38 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from sympy import Derivative, Expr, Integral, Symbol, erf, sqrt
+from sympy import Derivative, Expr, Integral, Symbol, erf, oo, sqrt
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.engine import evaluate
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location.bayes import value_of_bayes
+from symslr.evaluation.location.risk import risk_value
 from symslr.evaluation.plan import canonical
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.special import NormalCdf
 from symslr.expression.value import Value
-from symslr.face.curve import Curve
-from symslr.model.exact import check_is, exact
+from symslr.model.exact import exact
+from symslr.model.exponential import exponential_slope
 from symslr.model.symbols import x
+from symslr.theory.asymptotics import shifted_error
+from symslr.theory.bayes import BayesRisk
+from symslr.theory.population import PopulationRisk
 
 
-def value_of(expr: Expr, values: Mapping[Any, object], digits: int | None, named: Mapping[str, object]) -> Value:
-    """The value at parameters given by name or symbol.
+def value_of(expr: Expr, given: dict[str, Any], digits: int | None) -> Value:
+    """The value at parameters by name; risks by the functions that the command line asks.
 
     Raises:
         CannotEvaluate, ValueError: as ``evaluate``.
     """
-    check_is(values, Mapping, "values", 'nu=2 or {"nu": 2}')
-    return evaluate(expr, {**values, **named}, digits)
+    if any(
+        hasattr(own, "__len__") and not isinstance(own, str) for own in given.values()
+    ):  # arrays, laws of the length
+        return evaluate(expr, given, digits)
+    if isinstance(expr.body if isinstance(expr, LengthExpectation) else expr, BayesRisk):
+        return value_of_bayes(expr, given, digits)
+    if isinstance(expr, PopulationRisk):
+        scale = expr.args[0].args[4]
+        at = {
+            symbol: exact(given.pop(symbol.name), symbol.name) for symbol in scale.free_symbols if symbol.name in given
+        }
+        return risk_value(expr.task, expr.attention, scale.subs(at), given, digits)
+    return evaluate(expr, given, digits)
 
 
-def curve_of(
-    expr: Expr, digits: int | None, progress: Callable[[int, int], None] | None, axes: Mapping[str, Any]
-) -> Curve:
-    """The values over the outer product of axes: a number or a list for every parameter."""
-    return Curve.over(lambda point: evaluate(expr, point, digits), axes, progress=progress)
+def series(expr: Expr, name: str, point: object, order: int) -> Expr:
+    """See ``AskedFormula.series``."""
+    law = expr.args[0] if isinstance(expr, BayesRisk) else None
+    if (
+        law is None
+        or name != "nu"
+        or exact(point, "series") != oo
+        or law.is_selection
+        or exponential_slope(law) is None
+    ):
+        raise ValueError(
+            f"series: no rule expands {expr} in {name} at {point}; expected the Bayes risk of a weight that is an "
+            "exponential of the relevant token, in nu at oo"
+        )
+    return expr.args[1] ** 2 + shifted_error(law, order).result
 
 
 def as_integral(expr: Expr) -> Expr:
@@ -72,7 +97,7 @@ OTHERS = ("13/10", "7/10", "2/5", "9/10")
 
 
 def compared(expr: Expr, formula: Expr | str) -> str:
-    """See ``Asked.compare_with``."""
+    """See ``AskedFormula.compare_with``."""
     other = exact(formula, "formula")
     names = sorted({symbol.name for one in (expr, other) for symbol in one.free_symbols if isinstance(symbol, Symbol)})
     said, unknown = [], []

@@ -6,19 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, Symbol, latex
+from sympy import Expr, latex
 
+from symslr.expression.asked import Asked
 from symslr.expression.value import Value
-from symslr.face.curve import Curve
-from symslr.model.exact import check_is
-from symslr.model.symbols import NAMES
 
 Answer = Callable[[dict[Any, Any], int | None], Value]
 """(values by name, digits or None) -> the value."""
 
 
 @dataclass(frozen=True)
-class Question:
+class Question(Asked):
     """What ``least_risk``, ``fitted``, ``bayes_optimal`` and ``separation`` return: it is called with values, as a formula is.
 
     Attributes:
@@ -35,22 +33,8 @@ class Question:
     expr: Expr | None = None
     source: str = "duranthon2025"
 
-    def __call__(self, values: Mapping[Any, object] = {}, *, digits: int | None = None, **named: object) -> Value:
-        """The value at parameters by name or symbol; of a least value, ``at`` says where it is attained.
-
-        Raises:
-            CannotEvaluate: where there is no value, with the reason.
-            ValueError: for a value that is missing, unknown or inadmissible.
-        """
-        check_is(values, Mapping, "values", 'nu=2 or {"nu": 2}')
-        asked = {name.name if isinstance(name, Symbol) else name: own for name, own in {**values, **named}.items()}
-        return self.answer({**self.given, **{NAMES.get(name, name): own for name, own in asked.items()}}, digits)
-
-    def curve(
-        self, *, digits: int | None = None, progress: Callable[[int, int], None] | None = None, **axes: Any
-    ) -> Curve:
-        """The values over the outer product of axes, each a number or a list."""
-        return Curve.over(lambda point: self(point, digits=digits), axes, progress=progress)
+    def value(self, values: dict[str, Any], digits: int | None) -> Value:
+        return self.answer({**self.given, **values}, digits)
 
     def formula(self) -> Expr:
         """The definition.
@@ -62,6 +46,10 @@ class Question:
             raise ValueError(f"{self.title}: no formula; expected a call with values")
         return self.expr.doit()
 
+    def latex(self) -> str:
+        """The definition as LaTeX."""
+        return str(latex(self.formula()))
+
     def diff(self, *symbols: object) -> Expr:
         """No rule differentiates it.
 
@@ -69,10 +57,6 @@ class Question:
             ValueError: always.
         """
         raise ValueError(f"{self.title}: no rule differentiates it; expected differences of its values")
-
-    def latex(self) -> str:
-        """The definition as LaTeX."""
-        return str(latex(self.formula()))
 
     def __repr__(self) -> str:
         return self.title

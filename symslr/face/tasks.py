@@ -8,26 +8,21 @@ from typing import Any
 
 import numpy as np
 from mpmath import mpf
-from sympy import Expr, Symbol
+from sympy import Expr
 
 from symslr.evaluation.finite_sample.bayes_optimal import bayes_optimal as bayes_optimal_at
 from symslr.evaluation.finite_sample.fit import finite_sample, tuned_finite_sample
 from symslr.evaluation.landscape.landscape import Landscape
 from symslr.evaluation.location.bayes import bayes_value
-from symslr.evaluation.location.risk import least_value, risk_value
-from symslr.evaluation.location.weighed import least_selected_risk, selected_risk
-from symslr.evaluation.minima.least import least_risk as least_risk_at
+from symslr.evaluation.location.risk import has_kernel_alone, least_value, risk_value
 from symslr.evaluation.separation.report import separation_report
 from symslr.expression.value import Kind, Value
 from symslr.face.question import Question
 from symslr.model.attention import Attention
-from symslr.model.catalogue import attention_of
+from symslr.model.catalogue import attention_of, kernel_attention_of
 from symslr.model.exact import check_is, exact
 from symslr.model.length_law import LengthLaw
-from symslr.model.location.attention import LocatedAttention, Selection, selection_from_text
-from symslr.model.location.task import LocationTask
-from symslr.model.ranges import real_number
-from symslr.model.request import is_selection
+from symslr.model.ranges import USUAL_PRECISION, real_number
 from symslr.model.separation import Separation
 from symslr.model.symbols import NAMES, L, a
 from symslr.model.task import Task
@@ -41,12 +36,11 @@ from symslr.theory.configurations import location_bayes_risk
 
 USUAL_DIGITS = 15
 
-AnyTask = Task | LocationTask
-AnyAttention = Attention | LocatedAttention | Selection | str
+AnyAttention = Attention | str
 """An attention, or its name: one of the catalogue, or sparsemax, entmax, top(k)."""
 
 
-def bayes_risk(task: AnyTask) -> Any:
+def bayes_risk(task: Task) -> Any:
     """The Bayes risk of any task: a formula, called with values for its parameters, as in ``bayes_risk(task)(nu=2)``.
 
     Raises:
@@ -54,7 +48,8 @@ def bayes_risk(task: AnyTask) -> Any:
 
     Source: arXiv 2509.21936, Prop. 4.1.
     """
-    if not isinstance(task, LocationTask):
+    check_is(task, Task, "task", "SpikedSLR()")
+    if task.has_weight:
         return bayes.bayes_risk(task)
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
@@ -63,7 +58,7 @@ def bayes_risk(task: AnyTask) -> Any:
     return Question(f"Bayes risk, {task.name}", answer, {}, location_bayes_risk(task))
 
 
-def population_risk(task: AnyTask, attention: AnyAttention, scale: Expr = a) -> Any:
+def population_risk(task: Task, attention: AnyAttention, scale: Expr = a) -> Any:
     """The risk of an attention at a scale of its key, and at the best value vector; the scale is the parameter ``a``.
 
     Raises:
@@ -71,20 +66,19 @@ def population_risk(task: AnyTask, attention: AnyAttention, scale: Expr = a) -> 
 
     Source: arXiv 2509.21936, section 4.
     """
-    chosen = _attention(attention)
-    if isinstance(task, Task) and isinstance(chosen, Attention):
-        return population.population_risk(task, chosen, exact(scale, "scale"))
+    check_is(task, Task, "task", "SpikedSLR()")
+    chosen = attention_of(attention)
+    if has_kernel_alone(task, chosen):
+        return population.population_risk(task, chosen.having(filter=None), exact(scale, "scale"))
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
         at = exact(scale, "scale").subs(a, exact(values.pop("a", a), "a"))
-        if isinstance(task, LocationTask):
-            return risk_value(task, _located(chosen), at, values, digits)
-        return selected_risk(task, _selection(chosen), at, values, digits)
+        return risk_value(task, chosen, at, values, digits)
 
-    return Question(f"risk of {chosen.name}, {task.name}", answer, {})
+    return Question(f"risk of {chosen.title}, {task.name}", answer, {})
 
 
-def least_risk(task: AnyTask, attention: AnyAttention, bounds: Mapping[Any, tuple[float, float]] = {}) -> Question:
+def least_risk(task: Task, attention: AnyAttention, bounds: Mapping[Any, tuple[float, float]] = {}) -> Question:
     """The least risk of an attention over its scale, and over other parameters that it leaves open.
 
     ``least_risk(task, "softmax")(nu=2).at["a"]`` is the best scale, which may be infinite.
@@ -95,37 +89,41 @@ def least_risk(task: AnyTask, attention: AnyAttention, bounds: Mapping[Any, tupl
     Raises:
         TypeError, ValueError: in one line, for what is no task or no attention.
     """
-    chosen = _attention(attention)
-    if not isinstance(task, LocationTask):
-        check_is(task, Task, "task", "SpikedSLR()")
+    check_is(task, Task, "task", "SpikedSLR()")
+    chosen = attention_of(attention)
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
-        if isinstance(task, LocationTask):
-            value, places = least_value(task, _located(chosen), values, digits)
-        elif isinstance(chosen, Attention):
-            value, places = least_risk_at(task, chosen, values, digits, bounds=dict(bounds) or None)
-        else:
-            value, places = least_selected_risk(task, _selection(chosen), values, digits)
+        value, places = least_value(task, chosen, values, digits, bounds=dict(bounds) or None)
         return replace(value, at=places)
 
-    expr = None
-    if isinstance(task, Task) and isinstance(chosen, Attention):
-        expr = population.minimal_risk(task, chosen)
-    return Question(f"least risk of {chosen.name}, {task.name}", answer, {}, expr)
+    alone = has_kernel_alone(task, chosen)
+    expr = population.minimal_risk(task, chosen.having(filter=None)) if alone else None
+    return Question(f"least risk of {chosen.title}, {task.name}", answer, {}, expr)
 
 
-def fitted(task: Task, attention: Attention | str, *, ridge: Any = "tuned", seed: int = 0, **given: object) -> Question:
+def fitted(
+    task: Task,
+    attention: Attention | str,
+    *,
+    ridge: Any = "tuned",
+    precision: float = USUAL_PRECISION,
+    branch: str = "lowest",
+    seed: int = 0,
+    **given: object,
+) -> Question:
     """The test risk of a fit to N = alpha D samples, D -> infinity, by the replica-symmetric theory.
 
     ``alpha`` is one of its parameters. Its errors are standard errors; ``at`` holds the order parameters of the fit.
 
     Args:
         ridge: of key and value, a pair; one number for both; or "tuned", the pair of least test risk.
+        precision: relative standard error of the risk to aim at.
+        branch: "lowest" in energy, or from an "informed" or "uninformed" start; at given ridges.
         seed: of the sampling.
 
     Source: arXiv 2509.21936, Result 5.1.
     """
-    chosen = attention_of(attention)
+    chosen = kernel_attention_of(attention)
     check_is(task, Task, "task", "SpikedSLR()")
     pair = ridge if isinstance(ridge, str) else _ridges(ridge)
     if isinstance(pair, str) and pair != "tuned":
@@ -134,9 +132,10 @@ def fitted(task: Task, attention: Attention | str, *, ridge: Any = "tuned", seed
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
         alpha = _alpha(values)
         if isinstance(pair, str):
-            found, _ = tuned_finite_sample(task, chosen, values, alpha=alpha, seed=seed)
+            found, _ = tuned_finite_sample(task, chosen, values, alpha=alpha, precision=precision, seed=seed)
         else:
-            found = finite_sample(task, chosen, values, alpha=alpha, ridge=pair, seed=seed)
+            how: dict[str, Any] = {"precision": precision, "branch": branch, "seed": seed}
+            found = finite_sample(task, chosen, values, alpha=alpha, ridge=pair, **how)
         return replace(found.risk, at=found.order_parameters)
 
     return Question(f"test risk of {chosen.name} fitted to alpha D samples, {task.name}", answer, given)
@@ -163,7 +162,7 @@ def simulate_fit(
         seed: of the first.
         fresh: number of fresh samples on which each fit is tested.
     """
-    chosen = attention_of(attention)
+    chosen = kernel_attention_of(attention)
     check_is(task, Task, "task", "SpikedSLR()")
     if seeds < 2:
         raise ValueError(f"seeds: found {seeds}; expected at least 2, as one fit has no standard error")
@@ -209,7 +208,9 @@ def landscape(task: Task, attention: Attention | str, **values: object) -> Lands
     Raises:
         ValueError: as ``Landscape.of``.
     """
-    return Landscape.of(task, attention_of(attention), {NAMES.get(name, name): own for name, own in values.items()})
+    return Landscape.of(
+        task, kernel_attention_of(attention), {NAMES.get(name, name): own for name, own in values.items()}
+    )
 
 
 def separation(**given: object) -> Question:
@@ -230,12 +231,13 @@ def separation(**given: object) -> Question:
 
 
 def sample(
-    task: AnyTask, size: int, *, dimension: int, seed: int, weighted: bool = False, **values: object
+    task: Task, size: int, *, dimension: int, seed: int, weighted: bool = False, **values: object
 ) -> tuple[np.ndarray, ...]:
     """(X, y, hidden): ``size`` sequences of a task with tokens in R^D, from its definition.
 
     X has the shape (size, L, D) and y the shape (size,). ``hidden`` is the relevant position of every sequence, from 0 on;
-    of a law of location a truth value for every position. The directions of keys and values are drawn from the same seed.
+    where a law of location has no weight, a truth value for every position. The directions of keys and values are drawn from
+    the same seed.
 
     Args:
         weighted: four results: the last are importance weights of mean 1, by which laws that cannot be drawn from are.
@@ -244,20 +246,14 @@ def sample(
     Raises:
         ValueError: for a length that is not fixed, a value that is missing, and importance weights that are not asked for.
     """
+    check_is(task, Task, "task", "SpikedSLR()")
     rng = np.random.default_rng(seed)
     given: dict[object, object] = {NAMES.get(name, name): value for name, value in values.items()}
-    if not isinstance(task, LocationTask):
-        check_is(task, Task, "task", "SpikedSLR()")
-    known = task.free_symbols if isinstance(task, LocationTask) else task.law.free_symbols | task.noise.free_symbols
-    names = {symbol.name for symbol in known if isinstance(symbol, Symbol)} - ({"L"} if task.length != L else set())
-    unknown = sorted(str(name) for name in given.keys() - names - ({"L"} if task.length == L else set()))
+    names = {symbol.name for symbol in task.free_symbols}
+    unknown = sorted(str(name) for name in given.keys() - names)
     if unknown:
         raise ValueError(f"sample: found {unknown[0]}; expected {', '.join(sorted(names)) or 'no value'}")
-    if isinstance(task, LocationTask):
-        drawn = LocationSampler.of(task, given).draw(size, rng)
-        frame = orthogonal_frame(dimension, dimension, rng).T / np.sqrt(dimension)
-        X, y, hidden, weights = embedded(drawn, frame, rng), drawn.y, drawn.relevant, np.ones(size)
-    else:
+    if task.has_weight:
         length = given.get("L") if task.length == L else task.length
         if length is None or isinstance(length, LengthLaw):
             raise ValueError(f"length: found {length or 'none'}; expected a fixed length, such as length=3")
@@ -265,31 +261,15 @@ def sample(
         found = SequenceSampler.of(law, given, dimension, rng).draw(size, rng)
         X, hidden, weights = found.X, found.epsilon, found.weights
         y = found.label(float(fixed(task.noise, given)))
+    else:
+        drawn = LocationSampler.of(task, given).draw(size, rng)
+        frame = orthogonal_frame(dimension, dimension, rng).T / np.sqrt(dimension)
+        X, y, hidden, weights = embedded(drawn, frame, rng), drawn.y, drawn.relevant, np.ones(size)
     if weighted:
         return X, y, hidden, weights
     if not np.all(weights == 1.0):
         raise ValueError("sample: this law has importance weights; expected weighted=True, which returns them as well")
     return X, y, hidden
-
-
-def _attention(attention: AnyAttention) -> Attention | LocatedAttention | Selection:
-    if isinstance(attention, str) and is_selection(attention):
-        return selection_from_text(attention)
-    return attention if isinstance(attention, LocatedAttention | Selection) else attention_of(attention)
-
-
-def _located(attention: Attention | LocatedAttention | Selection) -> LocatedAttention | Attention:
-    return LocatedAttention(attention) if isinstance(attention, Selection) else attention
-
-
-def _selection(attention: Attention | LocatedAttention | Selection) -> Selection:
-    if isinstance(attention, LocatedAttention) and attention == LocatedAttention(attention.base):
-        attention = attention.base
-    if not isinstance(attention, Selection):
-        raise ValueError(
-            f"attention: found {attention.name} with heads, a bias or a filter; expected a LocationTask beside it"
-        )
-    return attention
 
 
 def _ridges(ridge: Any) -> tuple[float, float]:

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 from sympy import Expr, oo
 
 from symslr.model.admissible import check_density_at
-from symslr.model.attention import Attention
-from symslr.model.catalogue import ATTENTIONS, TASKS, MaxSLR, softmax
+from symslr.model.attention import BIASES, Attention
+from symslr.model.catalogue import TASKS, MaxSLR, attention_of, softmax
 from symslr.model.length_law import LengthLaw
-from symslr.model.location.asked import location_problem
-from symslr.model.location.attention import LocatedAttention, Selection, heads_of, selection_from_text
-from symslr.model.location.task import LocationTask
-from symslr.model.request import LENGTH_EXPECTED, AttentionRequest, HeadsRequest, TaskRequest, is_located, is_selection
-from symslr.model.symbols import Delta, L, nu
+from symslr.model.request import LENGTH_EXPECTED, AttentionRequest, HeadsRequest, TaskRequest
+from symslr.model.symbols import Delta, L, i, j, l, nu
 from symslr.model.task import Task
-from symslr.model.text import exactly
+from symslr.model.text import exactly, parse_expression
 from symslr.model.text_numbers import in_short
-from symslr.model.written import attention_from_text, length_of, model_of_tables
-
-LOCATIONS = ("location", "prior", "signal", "key_covariance")
-"""Some of the names that make a [task] a law of location."""
+from symslr.model.written import Model, attention_from_text, length_of, model_of_tables
 
 
 @dataclass(frozen=True)
@@ -37,61 +32,21 @@ class Problem:
 
     def as_json(self) -> dict[str, Any]:
         """The task's name, its length, and the values of its parameters as text."""
-        return _described(self.task, self.values)
-
-
-@dataclass(frozen=True)
-class Located:
-    """A law of location at given values, perhaps with an attention."""
-
-    task: LocationTask
-    values: dict[Expr, Expr]
-    attention: Attention | None
-
-    def as_json(self) -> dict[str, Any]:
-        """As that of ``Problem``."""
-        return _described(self.task, self.values)
-
-
-def _described(task: Task | LocationTask, values: Mapping[Expr, Expr]) -> dict[str, Any]:
-    length = task.length
-    shown = ",".join(f"{short(n)}:{short(p)}" for n, p in length) if isinstance(length, LengthLaw) else short(length)
-    return {
-        "task": task.name,
-        "length": shown,
-        "noise": short(task.noise),
-        "values": {str(symbol): short(value) for symbol, value in values.items()},
-    }
+        length = self.task.length
+        shown = (
+            ",".join(f"{short(n)}:{short(p)}" for n, p in length) if isinstance(length, LengthLaw) else short(length)
+        )
+        return {
+            "task": self.task.name,
+            "length": shown,
+            "noise": short(self.task.noise),
+            "values": {str(symbol): short(value) for symbol, value in self.values.items()},
+        }
 
 
 def short(number: Expr) -> str:
     """An exact number as text, a long one by a power of ten; another expression as SymPy prints it."""
     return in_short(Fraction(int(number.p), int(number.q))) if number.is_Rational else str(number)
-
-
-def located(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> Located:
-    """The task that was asked for as a law of location; spiked-SLR is the law where nothing else is said.
-
-    Arguments as for ``problem``.
-
-    Raises:
-        ValueError: as ``problem``, and for a task that is no law of location.
-    """
-    written = None if wanted.tables is None else model_of_tables(wanted.tables, wanted.task)
-    chosen = LocationTask(name="spiked") if written is None and wanted.task == "spiked" else written and written.task
-    if not isinstance(chosen, LocationTask):
-        raise ValueError(
-            f"task {wanted.task}: a law of location is needed here; expected spiked, or a [task] with {', '.join(LOCATIONS)}"
-        )
-    values = {} if written is None else dict(written.values)
-    if wanted.nu is not None:
-        if nu not in chosen.free_symbols:
-            raise ValueError(f"{dash}nu: the task {chosen.name} does not depend on nu; leave the option out")
-        values[nu] = exactly(wanted.nu)
-    length = None if wanted.length is None else length_of(wanted.length)
-    noise = None if wanted.noise is None else exactly(wanted.noise)
-    task, given = location_problem(chosen, values, length, noise, dash=dash, symbolic=symbolic)
-    return Located(task, given, None if written is None else written.attention)
 
 
 def problem(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> Problem:
@@ -103,54 +58,40 @@ def problem(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> P
         symbolic: whether a formula is wanted, in which what has no value stays a symbol.
 
     Raises:
-        ValueError: in one line, for a task that is none, a value that is missing or out of range, and for a law of
-            location whose tokens are not exchangeable.
+        ValueError: in one line, for a task that is none, and for a value that is missing or out of range.
     """
-    if is_located(wanted):
-        law = located(wanted, dash=dash, symbolic=symbolic)
-        reduced = law.task.reduced()
-        if reduced is None:
-            raise ValueError(
-                f"task {law.task.name}: its tokens are not exchangeable, or more than one is relevant; the commands that know "
-                "such tasks are bayes, risk and optimal"
-            )
-        known = reduced.law.free_symbols  # fewer than the law's where its signal is 0
-        return Problem(reduced, {s: v for s, v in law.values.items() if s in known}, law.attention)
-    written = None if wanted.tables is None else model_of_tables(wanted.tables, wanted.task)
-    if written is None:
-        chosen, values = TASKS[wanted.task](), {}
-    else:
-        assert isinstance(written.task, Task)
-        chosen, values = written.task, dict(written.values)
-    if wanted.nu is not None:
+    written = (
+        Model(TASKS[wanted.task](), None, {}) if wanted.tables is None else model_of_tables(wanted.tables, wanted.task)
+    )
+    task, values = written.task, dict(written.values)
+    assert task is not None
+    if wanted.nu == inf:
+        task = MaxSLR(oo)
+    elif wanted.nu is not None:
         values[nu] = exactly(wanted.nu)
-    if values.get(nu) == oo:
-        chosen = MaxSLR(oo)
-        del values[nu]
-    if wanted.noise is not None:
-        values[Delta] = exactly(wanted.noise)
-    strength, spread = values.get(nu), values.pop(Delta, Delta if symbolic else 0)
-    if strength is not None and strength < 0:
-        raise ValueError(f"{dash}nu: found {strength}; expected a signal strength nu >= 0")
-    if chosen.noise != Delta and wanted.noise is None:
-        spread = chosen.noise
-    at = length_of(wanted.length) if wanted.length is not None else values.pop(L, chosen.length)
-    values.pop(L, None)
-    if at == L and not symbolic:
+        if nu not in task.free_symbols:
+            raise ValueError(f"{dash}nu: the task {task.name} does not depend on nu; leave the option out")
+    if nu in values and values[nu] < 0:
+        raise ValueError(f"{dash}nu: found {values[nu]}; expected a signal strength nu >= 0")
+    length, spread = values.pop(L, L), values.pop(Delta, Delta if symbolic else 0)
+    if wanted.length is not None or task.length == L:
+        task = replace(task, length=length if wanted.length is None else length_of(wanted.length))
+    if wanted.noise is not None or task.noise == Delta:
+        task = replace(task, noise=spread if wanted.noise is None else exactly(wanted.noise))
+    if task.length == L and not symbolic:
         raise ValueError(f"{dash}length: missing; {LENGTH_EXPECTED}")
-    final = Task(chosen.weight, at, spread, chosen.base, chosen.name)
-    missing = sorted(str(s) for s in final.law.free_symbols - {L} - set(values))
+    known = task.law.free_symbols if task.has_weight else task.free_symbols  # a weight without signal holds no nu
+    missing = sorted(str(symbol) for symbol in known - {L, Delta} - set(values))
     if missing and not symbolic:
         mend = f"{dash}nu" if missing == ["nu"] else "[values] in the model file"
-        raise ValueError(f"task {final.name}: no value for {', '.join(missing)}; give one with {mend}")
-    unused = sorted(str(s) for s in set(values) - final.law.free_symbols)
-    if wanted.nu is not None and "nu" in unused:
-        raise ValueError(f"{dash}nu: the task {final.name} does not depend on nu; leave the option out")
-    attention = written.attention if written is not None else None
-    parameters = sorted(final.base.free_symbols, key=str)
+        raise ValueError(f"task {task.name}: no value for {', '.join(missing)}; give one with {mend}")
+    used = {symbol: value for symbol, value in values.items() if symbol in known}
+    if task.is_located:
+        task.at(used)  # refuses the values that make it no task
+    parameters = sorted(task.base.free_symbols, key=str)
     if parameters and all(s in values for s in parameters):  # a formula in closed form may hold nothing of the tokens
-        check_density_at(final.base, tuple((s, float(values[s])) for s in parameters))
-    return Problem(final, {s: v for s, v in values.items() if str(s) not in unused}, attention)
+        check_density_at(task.base, tuple((s, float(values[s])) for s in parameters))
+    return Problem(task, used, written.attention)
 
 
 def attention(wanted: AttentionRequest, written: Attention | None, keys: tuple[Expr, Expr] = (-oo, oo)) -> Attention:
@@ -164,33 +105,28 @@ def attention(wanted: AttentionRequest, written: Attention | None, keys: tuple[E
     Raises:
         ValueError: in one line, for a kernel that no attention can have.
     """
-    if is_selection(wanted.name):
-        raise ValueError(f"attention {wanted.name}: has no kernel; the only command that takes it is risk")
     if wanted.kernel is not None:
         return attention_from_text(wanted.kernel, wanted.normalise, wanted.offset, keys=keys)
     if wanted.name is None:
         return written or softmax
     if wanted.tables is None:
-        return ATTENTIONS[wanted.name]
+        return attention_of(wanted.name)
     found = model_of_tables(wanted.tables, wanted.name).attention
     assert found is not None
     return found
 
 
-def located_attention(wanted: AttentionRequest, heads: HeadsRequest, found: Located) -> LocatedAttention:
-    """The attention that was asked for with its heads, bias and filter, or the one of the task's model file, or softmax.
-
-    Args:
-        wanted, heads: as ``read_attention`` and ``read_heads`` read them.
-        found: the task.
+def with_heads(base: Attention, wanted: HeadsRequest, values: Mapping[Expr, Expr]) -> Attention:
+    """The attention with the heads, the bias and the filter that were asked for, at values of the task's parameters.
 
     Raises:
-        ValueError: in one line, as ``attention`` and for what cannot be combined.
+        ValueError: in one line, for text outside the whitelist and for what cannot be combined.
     """
-    base: Attention | Selection
-    if wanted.name is not None and is_selection(wanted.name):
-        base = selection_from_text(wanted.name)
-    else:
-        base = attention(wanted, found.attention)
-    parameters = {str(symbol): symbol for symbol in found.values}
-    return heads_of(heads, base, parameters).subs(found.values)
+    known = {"L": L, "nu": nu, **{str(symbol): symbol for symbol in values}}
+    bias: Expr | str | None = base.bias if wanted.bias is None else wanted.bias
+    if bias is not None and bias not in BIASES:
+        bias = parse_expression(bias, {"l": l, **known}, what="bias")
+    filter_: Expr | str | None = wanted.filter
+    if filter_ is not None and filter_ != "matched":
+        filter_ = parse_expression(filter_, {"i": i, "j": j, **known}, what="filter")
+    return base.having(heads=wanted.heads, separate=wanted.separate, bias=bias, filter=filter_).for_task(values)

@@ -14,7 +14,7 @@ from symslr.model.attention import Attention
 from symslr.model.exact import check_is, exact
 from symslr.model.form import check_parameters
 from symslr.model.largest import IsLargest
-from symslr.model.request import ATTENTION_NAMES, TASK_NAMES
+from symslr.model.request import ATTENTION_NAMES, TASK_NAMES, is_selection
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import Delta, L, c, chi, epsilon, l, nu, x
 from symslr.model.task import Task
@@ -29,8 +29,7 @@ def SpikedSLR(nu: Expr = nu, length: object = L, noise: Expr = Delta) -> Task:
 
     Source: arXiv 2509.21936, section 2.
     """
-    strength = _strength(nu)
-    return Task(exp_(sqrt(strength) * chi[epsilon] - strength / 2), length, noise, name="spiked")
+    return Task(strength=_strength(nu), length=length, noise=noise, name="spiked")
 
 
 def MaxSLR(nu: Expr = nu, length: object = L, noise: Expr = Delta) -> Task:
@@ -82,18 +81,36 @@ _LAWS = (SpikedSLR().law, MaxSLR().law, MaxSLR(oo).law)
 
 
 def attention_of(attention: object) -> Attention:
-    """An attention, or the one of the catalogue with this name.
+    """An attention, or the one of the catalogue with this name, or a selection, or what is one, as an optimal attention is.
 
     Raises:
         TypeError, ValueError: in one line, for anything else.
     """
     if isinstance(attention, str):
+        if is_selection(attention):
+            return Attention(attention)
         if attention not in ATTENTIONS:
             near = [f'"{name}"' for name in get_close_matches(attention, ATTENTIONS, 1)]
             near += [f'Attention("{attention}(x)")'] if attention in FUNCTIONS else []
             meant = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(ATTENTIONS)}, or an Attention"
             raise ValueError(f"attention: found {attention!r}; {meant}")
         return ATTENTIONS[attention]
+    attention = getattr(attention, "attention", attention)
     check_is(attention, Attention, "attention", "softmax")
     assert isinstance(attention, Attention)
     return attention
+
+
+def kernel_attention_of(attention: object) -> Attention:
+    """As ``attention_of``, where one kernel of single keys is needed.
+
+    Raises:
+        TypeError, ValueError: as ``attention_of``, and for a selection, heads, a bias or a filter.
+    """
+    found = attention_of(attention)
+    if found.is_selection or not found.is_plain:
+        raise ValueError(
+            f"attention {found.title}: found {'a selection' if found.is_selection else 'heads, a bias or a filter'}; expected "
+            "one kernel of single keys here, such as softmax; risks know the others"
+        )
+    return found

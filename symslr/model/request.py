@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TASK_NAMES = ("spiked", "max")
 ATTENTION_NAMES = ("softmax", "softmax1", "linear", "erf", "softplus")
 SELECTIONS = ("sparsemax", "entmax", "top(k)")
-"""Attentions that keep a few tokens; see ``Selection``."""
+"""Attentions that keep a few tokens; see ``Attention``."""
 
 ORDER_PARAMETER_NAMES = ("m_kk", "m_vv", "m_kv", "m_vk", "q_kk", "q_vv", "q_kv")
 """As the symbols of the same names, ``symslr.model.symbols.ORDER_PARAMETERS``."""
@@ -37,7 +37,7 @@ NORMALISERS = ("sum", "none")
 LARGEST_FILE = 100_000
 
 LOCATION_KEYS = frozenset(("strength", "location", "prior", "signal", "key_covariance", "value_covariance"))
-"""Names in [task] that only a law of location has; see ``LocationTask``."""
+"""Names in [task] that only a law of location has; see ``Task``."""
 
 WEIGHT_KEYS = frozenset(("weight", "relevant", "others", "support"))
 """Names in [task] that only a task by its weight or its token laws has."""
@@ -149,11 +149,6 @@ def read_task(
     return TaskRequest(task, tables, sequence, strength, spread)
 
 
-def is_located(wanted: TaskRequest) -> bool:
-    """Whether a task is written as a law of location."""
-    return wanted.tables is not None and bool(LOCATION_KEYS & set(wanted.tables["task"]))
-
-
 @dataclass(frozen=True)
 class HeadsRequest:
     """What an attention has beside its kernel: heads, a positional bias, a filter over positions, as text."""
@@ -162,10 +157,6 @@ class HeadsRequest:
     separate: bool
     bias: str | None
     filter: str | None
-
-    @property
-    def is_plain(self) -> bool:
-        return self.heads == 1 and not self.separate and self.bias is None and self.filter is None
 
 
 MOST_HEADS = 8

@@ -180,3 +180,15 @@ def _length(source: Source, start: int, text: str) -> int:
             start, f"found the length {text.strip(' ')[:40]}; expected a whole number from 1 to 10**300"
         )
     return int(value)
+
+
+def split_outside(text: str, mark: str) -> list[str]:
+    """The parts of a text between the marks that stand in no parentheses."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == mark and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts

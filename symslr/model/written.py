@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from sympy import Expr, IndexedBase, Integer, Rational, Symbol, latex, oo
 
@@ -14,11 +15,11 @@ from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS
 from symslr.model.form import RESERVED
 from symslr.model.length_law import LengthLaw
-from symslr.model.location.task import LocationTask
-from symslr.model.location.written import location_task
+from symslr.model.location.signal import signal_from_text
+from symslr.model.location.where import where_from_text
 from symslr.model.request import LOCATION_KEYS, NORMALISERS, Length, Tables, read_file, tables_of_text
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
-from symslr.model.symbols import Delta, L, chi, epsilon, l, nu, x
+from symslr.model.symbols import Delta, L, chi, epsilon, i, j, l, nu, x
 from symslr.model.task import Task
 from symslr.model.text import exactly, parse_expression, parse_number
 from symslr.model.text_numbers import read_length
@@ -28,7 +29,7 @@ from symslr.model.text_numbers import read_length
 class Model:
     """A model file: a task and/or an attention at the values of its parameters, and values for those of the task."""
 
-    task: Task | LocationTask | None
+    task: Task | None
     attention: Attention | None
     values: dict[Expr, Expr]
 
@@ -112,7 +113,7 @@ def model_of_tables(tables: Tables, path: str) -> Model:
         }
         parameters = {name: symbol for name, symbol in names.items() if symbol not in (L, nu, Delta)}
         task = _task(tables["task"], parameters, Path(path).stem) if "task" in tables else None
-        keys = task.keys if isinstance(task, Task) else (-oo, oo)
+        keys = (-oo, oo) if task is None else task.keys
         attention = _attention(tables["attention"], parameters, keys) if "attention" in tables else None
         _check_used(names, tables, task, attention)
         at = attention and attention.at(values)
@@ -121,9 +122,7 @@ def model_of_tables(tables: Tables, path: str) -> Model:
     return Model(task, at, values)
 
 
-def _check_used(
-    names: Mapping[str, Expr], tables: Tables, task: Task | LocationTask | None, attention: Attention | None
-) -> None:
+def _check_used(names: Mapping[str, Expr], tables: Tables, task: Task | None, attention: Attention | None) -> None:
     """A name that no formula of the file holds is a slip of the pen: the formula has another, or none."""
     formulas = [
         text for title, table in tables.items() if title != "values" for name, text in table.items() if name != "name"
@@ -132,8 +131,7 @@ def _check_used(
     if attention is not None:
         written.update(map(str, attention.parameters))
     if task is not None:
-        known = task.law.free_symbols if isinstance(task, Task) else task.free_symbols
-        written.update(map(str, known | {L, Delta}))
+        written.update(map(str, task.free_symbols | {L, Delta}))
     for name in names:
         if name not in written:
             raise ValueError(
@@ -168,12 +166,13 @@ def _check_apart(names: Mapping[str, Expr]) -> None:
             )
 
 
-def _task(table: Mapping[str, object], parameters: Mapping[str, Expr], stem: str) -> Task | LocationTask:
+def _task(table: Mapping[str, object], parameters: Mapping[str, Expr], stem: str) -> Task:
     length = length_from_text(str(table["length"])) if "length" in table else L
     noise = parse_number(str(table["noise"]), what="noise") if "noise" in table else Delta
     name = str(table.get("name", stem))
     if LOCATION_KEYS & set(table):
-        return location_task(table, parameters, length=length, noise=noise, name=name)
+        own = _law_of_location(table, parameters)
+        return Task(length=length, noise=noise, name=name, **own)
     if "relevant" in table:
         if "weight" in table:
             raise ValueError("[task]: found both weight and relevant; expected one of them")
@@ -186,6 +185,24 @@ def _task(table: Mapping[str, object], parameters: Mapping[str, Expr], stem: str
         raise ValueError("[task]: found neither weight nor relevant; expected a weight g or a token law")
     others = _law(str(table["others"]), "others", table, parameters) if "others" in table else STANDARD_NORMAL
     return Task(weight_from_text(str(table["weight"]), parameters), length, noise, others, name)
+
+
+def _law_of_location(table: Mapping[str, object], parameters: Mapping[str, Expr]) -> dict[str, Any]:
+    """What a table says of the law of location, by the names of ``Task``; a prior may be a list."""
+
+    def expression(text: object, what: str, own: Mapping[str, Expr] = {}) -> Expr:
+        return parse_expression(str(text), {**own, "L": L, "nu": nu, **parameters}, what=what)
+
+    def read(what: str, written: object) -> Any:
+        if what == "location":
+            return where_from_text(str(written), parameters)
+        if what == "signal":
+            return signal_from_text(str(written), parameters)
+        if isinstance(written, list):
+            return [expression(weight, what) for weight in written]
+        return expression(written, what, {"strength": {}, "prior": {"l": l}}.get(what, {"i": i, "j": j}))
+
+    return {what: read(what, table[what]) for what in sorted(LOCATION_KEYS & set(table))}
 
 
 def weight_from_text(text: str, parameters: Mapping[str, Expr] = {}) -> Expr:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from symslr.model.attention import Attention
+from symslr.model.catalogue import kernel_attention_of
 from symslr.model.symbols import x
 from symslr.simulate.log_domain import Array, plain, signed_log
 from symslr.simulate.values import Values, fixed
@@ -22,6 +23,7 @@ def activation(attention: Attention, values: Values) -> Activation:
     Raises:
         ValueError: when a parameter of the kernel has no value; on use, where sigma is not finite.
     """
+    attention = kernel_attention_of(attention)
     kernel = fixed(attention.kernel, values, frozenset({x}))
     if not attention.is_normalised:
         return _element_wise(attention.name, plain(kernel, (x,)))

@@ -100,4 +100,4 @@ def _model(task: Task, attention: Attention | None, values: Values, vectors: tup
     )
     at = ", ".join(f"{name}={value}" for name, value in sorted((str(name), value) for name, value in values.items()))
     start = "random" if vectors is None else np.array(vectors).tolist()
-    return f"weight {task.weight} on {task.base}, noise {task.noise}, {learner}, at {at}, start {start}"
+    return f"weight {task.law.weight} on {task.law.base}, noise {task.noise}, {learner}, at {at}, start {start}"

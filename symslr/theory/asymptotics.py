@@ -158,7 +158,7 @@ def strong_signal_linear(task: Task, order: int) -> Expr:
         raise ValueError(
             f"task {task.name}: found the slope {slope} of the weight; expected one free parameter in it, which is large"
         )
-    closed = minimal_risk(task.at(L) if selected else task, linear).closed()
+    closed = minimal_risk(task.with_length(L) if selected else task, linear).closed()
     if closed is None:
         raise ValueError(f"task {task.name}: linear attention has no least risk in closed form")
     if selected:

@@ -46,8 +46,9 @@ from symslr.model.configuration import (
     theta,
 )
 from symslr.model.length_law import LengthLaw
-from symslr.model.location import Covariance, Independent, LocationTask, OnePosition, Subset
+from symslr.model.location import Covariance, Independent, OnePosition, Subset
 from symslr.model.symbols import chi, epsilon, l, m, xi, z
+from symslr.model.task import Task
 
 
 def read_out(coefficient: Expr, law: ConfigurationLaw, noise: Expr) -> Expr:
@@ -89,7 +90,7 @@ class LocationBayesRisk(Quantity):
         return "LocationBayesRisk"
 
 
-def law_of_location(task: LocationTask) -> ConfigurationLaw:
+def law_of_location(task: Task) -> ConfigurationLaw:
     """The law of configurations that a task describes.
 
     Raises:
@@ -111,7 +112,7 @@ def law_of_location(task: LocationTask) -> ConfigurationLaw:
     )
 
 
-def _with_own_signals(task: LocationTask, length: Expr) -> ConfigurationLaw:
+def _with_own_signals(task: Task, length: Expr) -> ConfigurationLaw:
     """Several relevant positions, each with a signal of its own: among independent keys its mean is a token's factor."""
     if task.key_covariance is not None:
         labels = [Symbol(name, real=True) for name in _names(task.signal.directions)]
@@ -141,12 +142,12 @@ def _with_own_signals(task: LocationTask, length: Expr) -> ConfigurationLaw:
     return ConfigurationLaw(prior, Product(factor ** r[l], (l, 1, length)), over, _at_places(task.value_covariance))
 
 
-def coefficient_of(task: LocationTask) -> Expr:
+def coefficient_of(task: Task) -> Expr:
     """c_epsilon of the label: r_epsilon, over s where the label is the mean of s values."""
     return r[epsilon] / (task.location.size if isinstance(task.location, Subset) else S.One)
 
 
-def location_bayes_risk(task: LocationTask) -> Expr:
+def location_bayes_risk(task: Task) -> Expr:
     """The Bayes risk of a task from its definition, E (y - E[y|X])^2; a referee evaluates it.
 
     Raises:
@@ -155,7 +156,7 @@ def location_bayes_risk(task: LocationTask) -> Expr:
     return LocationBayesRisk(coefficient_of(task), law_of_location(task), task.noise)
 
 
-def location_chain(task: LocationTask) -> Derivation:
+def location_chain(task: Task) -> Derivation:
     """From the Bayes risk of a task to its optimal attention: the last line is the risk of that attention.
 
     Raises:
@@ -169,7 +170,7 @@ def location_chain(task: LocationTask) -> Derivation:
     return chain
 
 
-def optimal_location_attention(task: LocationTask) -> Expr:
+def optimal_location_attention(task: Task) -> Expr:
     """a_l(chi) = E[r_l(h) | chi], the attention that attains the Bayes risk, as rules write it out.
 
     Raises:
@@ -182,7 +183,7 @@ def optimal_location_attention(task: LocationTask) -> Expr:
     return found
 
 
-def posterior_rules(task: LocationTask) -> Iterator[Rule]:
+def posterior_rules(task: Task) -> Iterator[Rule]:
     """What writes a posterior mean out, one rule after the other; a rule that finds nothing is passed over."""
     yield from (Unfold(PosteriorMean), Unfold(ShiftedDensity), SumOverSignal())
     if isinstance(task.location, OnePosition):
@@ -194,7 +195,7 @@ def posterior_rules(task: LocationTask) -> Iterator[Rule]:
     yield from (RankOnePrecision(), FactorOutOfSums(), ChainPrecision(), HyperbolicCosine(), LogisticForm())
 
 
-def _signal(task: LocationTask) -> tuple[Signal, tuple[Symbol, ...]]:
+def _signal(task: Task) -> tuple[Signal, tuple[Symbol, ...]]:
     if task.signal.is_one:
         return ONE, (theta,)
     count = task.signal.directions
@@ -207,7 +208,7 @@ def _names(directions: int) -> list[str]:
     return [theta.name] if directions == 1 else [f"{theta.name}_{d}" for d in range(1, directions + 1)]
 
 
-def _mass(task: LocationTask, length: Expr) -> Expr:
+def _mass(task: Task, length: Expr) -> Expr:
     located = task.location
     if isinstance(located, Independent):
         odds = located.probability / (1 - located.probability)
@@ -219,7 +220,7 @@ def _mass(task: LocationTask, length: Expr) -> Expr:
     return several if weight == S.One else several * Product(weight ** r[l], (l, 1, length))
 
 
-def position_weight(task: LocationTask) -> Expr:
+def position_weight(task: Task) -> Expr:
     """The weight of position ``l`` in the prior."""
     if task.prior is None:
         return S.One

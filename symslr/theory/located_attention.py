@@ -9,9 +9,10 @@ from sympy import Dummy, Expr, Indexed, IndexedBase, Product, Sum, Symbol, cosh,
 
 from symslr.algebra.fresh import fresh
 from symslr.expression.configuration import ConfigurationMean, ElementarySymmetric, Precision
+from symslr.model.attention import Attention
+from symslr.model.exact import check_is
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.covariance import Equicorrelated
-from symslr.model.location.task import LocationTask
 from symslr.model.location.where import Independent, OnePosition
 from symslr.model.symbols import L, chi, l, x
 from symslr.model.task import Task
@@ -30,13 +31,13 @@ class OptimalAttention:
     """E[y | X] = sum_l a_l z_l.
 
     Attributes:
-        task: the law of location, or a task with any weight.
+        task: any.
         weight: a_l, in ``chi[l]`` (``chi[l, k]`` for keys along several directions), sums over m and the parameters.
         reading: what kind of attention it is, in words.
         where: what the letters in it that the task does not name stand for.
     """
 
-    task: LocationTask | Task
+    task: Task
     weight: Expr
     reading: str
     where: tuple[str, ...]
@@ -47,6 +48,20 @@ class OptimalAttention:
         return f"a[l] = {as_text(self.weight)}"
 
     @property
+    def attention(self) -> Attention:
+        """It as an attention with a kernel, for token laws their likelihood ratio p1/p0; risks take it.
+
+        Raises:
+            ValueError: where it is none of single keys.
+        """
+        law = self.task.law
+        return Attention(law.posterior_kernel, name="optimal", tokens=law.base.support)
+
+    @property
+    def kernel(self) -> Expr:
+        """The kernel kappa of p_l = kappa(chi_l)/sum_m kappa(chi_m), as ``attention``."""
+        return self.attention.kernel
+
     def latex(self) -> str:
         """The formula as LaTeX."""
         words = {
@@ -55,10 +70,21 @@ class OptimalAttention:
         return f"a_l = {latex(self.weight, symbol_names=words)}"
 
     def _repr_latex_(self) -> str:
-        return rf"$\displaystyle {self.latex}$"
+        return rf"$\displaystyle {self.latex()}$"
 
 
-def located_attention(task: LocationTask) -> OptimalAttention:
+def optimal_attention(task: Task) -> OptimalAttention:
+    """The attention that attains the Bayes risk, as a formula that prints; risks take it where it has a kernel.
+
+    Raises:
+        ValueError: when the posterior of a task by its weight is no ratio of token functions, so that no attention of the
+            family attains the Bayes risk.
+    """
+    check_is(task, Task, "task", "SpikedSLR()")
+    return located_attention(task) if task.is_located else weighed_attention(task)
+
+
+def located_attention(task: Task) -> OptimalAttention:
     """The optimal attention of a law of location; of a random length that of every length L.
 
     Several relevant tokens among correlated keys leave a mean over all configurations, E_h, as no rule sums it.
@@ -81,7 +107,7 @@ def weighed_attention(task: Task) -> OptimalAttention:
     kernel = task.law.posterior_kernel
     if kernel is None:
         raise ValueError(
-            f"task {task.name}: the posterior under the weight {task.weight} is no function of a token over its sum over all"
+            f"task {task.name}: the posterior under the weight {task.law.weight} is no function of a token over its sum over all"
         )
     kernel = powsimp(kernel)
     length = task.length if isinstance(task.length, Expr) else L
@@ -92,7 +118,7 @@ def weighed_attention(task: Task) -> OptimalAttention:
     return OptimalAttention(task, kernel.subs(x, chi[l]) / every, reading, ())
 
 
-def _with_common_shift(plain: LocationTask, task: LocationTask) -> Expr:
+def _with_common_shift(plain: Task, task: Task) -> Expr:
     """The formula of a task whose keys share a shift, from that of the task without it, in units of the own deviation of keys.
 
     The variance that keys do not share is a positive letter on the way, so that its roots cancel.
@@ -106,7 +132,7 @@ def _with_common_shift(plain: LocationTask, task: LocationTask) -> Expr:
     return in_units.subs(own, structure.own_variance)
 
 
-def _named(weight: Expr, task: LocationTask) -> Expr:
+def _named(weight: Expr, task: Task) -> Expr:
     """The formula with letters for a prior that is a list and for an inverse without structure; sums run over m, n, q."""
     if isinstance(task.prior, tuple):
         own = position_weight(task)
@@ -137,7 +163,7 @@ def _as_one_word(symbol: str) -> str:
     return re.sub(r"^[A-Za-z]{2,}", lambda word: rf"\mathit{{{word.group()}}}", symbol)
 
 
-def _reading(task: LocationTask, weight: Expr, correlated: bool) -> str:
+def _reading(task: Task, weight: Expr, correlated: bool) -> str:
     """What kind of attention it is."""
     kinds = len(task.signal.support)
     if weight.has(ConfigurationMean):
@@ -160,7 +186,7 @@ def _reading(task: LocationTask, weight: Expr, correlated: bool) -> str:
     return reading + " after a linear filter over positions" * correlated
 
 
-def _where(task: LocationTask, weight: Expr) -> tuple[str, ...]:
+def _where(task: Task, weight: Expr) -> tuple[str, ...]:
     found = []
     if weight.has(ConfigurationMean):
         own = "" if task.signal.is_one else f", and over their signals, theta[l] from {task.signal}, each by itself"

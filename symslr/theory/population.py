@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import ClassVar, final, overload
+from typing import ClassVar, final
 
 from sympy import Add, Basic, Expr, Integer, Mul, S, Sum, exp, sqrt
 from sympy.printing.latex import LatexPrinter
@@ -19,19 +19,17 @@ from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
 from symslr.expression.special import NormalCdf
 from symslr.model.attention import Attention
-from symslr.model.catalogue import attention_of, softmax
+from symslr.model.catalogue import kernel_attention_of, softmax
 from symslr.model.exact import check_is
 from symslr.model.exponential import exponential_slope
 from symslr.model.float64 import uncancelled
 from symslr.model.largest import IsLargest
-from symslr.model.location.task import LocationTask
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE, L, a, epsilon, l, x
 from symslr.model.task import Task
 from symslr.theory.bayes import BayesRisk
 from symslr.theory.closed_form import closed_form, in_closed_form
 from symslr.theory.definitions import least_over_values, over_length, predictor, squared_loss
-from symslr.theory.located_attention import OptimalAttention, located_attention
 
 
 @cache
@@ -67,6 +65,18 @@ class PopulationRisk(Quantity):
     """
 
     source: ClassVar[str] = "duranthon2025, Sec. 4"
+
+    @property
+    def task(self) -> Task:
+        """What it is the risk of an attention on."""
+        _, law, noise, length = self.args
+        return Task(law.weight, length, noise, law.base)
+
+    @property
+    def attention(self) -> Attention:
+        """The attention, without the name that it was given."""
+        _, kernel, normalised, offset, _, _ = self.args[0].args
+        return Attention(kernel, "sum" if normalised else None, offset, str(kernel), tokens=self.task.keys)
 
     @property
     def bound(self) -> frozenset[Basic]:
@@ -265,7 +275,7 @@ def population_risk(task: Task, attention: Attention, scale: Expr = a) -> Popula
     Source: arXiv 2509.21936, section 4.
     """
     check_is(task, Task, "task", "SpikedSLR()")
-    attention = attention_of(attention)
+    attention = kernel_attention_of(attention)
     return PopulationRisk(Activation.of(epsilon, attention, scale), task.law, task.noise, task.length)
 
 
@@ -278,33 +288,9 @@ def minimal_risk(task: Task, attention: Attention) -> MinimalRisk:
     Source: arXiv 2509.21936, section 4 and Fig. 2.
     """
     check_is(task, Task, "task", "SpikedSLR()")
-    attention = attention_of(attention)
+    attention = kernel_attention_of(attention)
     activation = Activation.of(epsilon, attention, a)
     free = sorted(attention.bounds, key=str)
     for parameter in task.law.free_symbols & set(free):
         raise ValueError(f"{parameter}: a parameter of the task and of the attention; rename it in one of them")
     return MinimalRisk(activation, task.law, task.noise, task.length, a, *free)
-
-
-@overload
-def optimal_attention(task: Task) -> Attention: ...
-@overload
-def optimal_attention(task: LocationTask) -> OptimalAttention: ...
-def optimal_attention(task: Task | LocationTask) -> Attention | OptimalAttention:
-    """The attention that attains the Bayes risk; of a law of location a formula that prints, see ``OptimalAttention``.
-
-    Of any other task it is normalised, with the kernel kappa of p_l = kappa(chi_l)/sum_m kappa(chi_m).
-
-    For token laws p1 (relevant) and p0 (others) it is the likelihood ratio kappa = p1/p0; for a Gaussian shift, exp.
-
-    Raises:
-        ValueError: when the posterior of the task is no ratio of token functions, so that no attention of the family
-            attains the Bayes risk.
-    """
-    if isinstance(task, LocationTask):
-        return located_attention(task)
-    check_is(task, Task, "task", "SpikedSLR()")
-    kernel = task.law.posterior_kernel
-    if kernel is None:
-        raise ValueError(f"task {task.name}: the posterior under the weight {task.weight} is no normalised kernel")
-    return Attention(kernel, name="optimal", tokens=task.base.support)

@@ -18,7 +18,7 @@ from symslr.expression.quantity import Quantity
 from symslr.model.attention import Attention
 from symslr.model.symbols import a, x
 from symslr.model.task import Task
-from symslr.theory.bayes import bayes_chain
+from symslr.theory.bayes import bayes_chain, bayes_risk
 from symslr.theory.closed_form import in_closed_form
 from symslr.theory.definitions import over_length
 from symslr.theory.population import (
@@ -68,8 +68,14 @@ class Formula:
 
 def bayes_formula(task: Task) -> Formula:
     """The formula of the Bayes risk: from E_g (y - E[y|X])^2 as far as the rules carry it."""
-    chain = _closed(bayes_chain(task.law, task.noise))
-    return Formula(chain, over_length(chain.result, task.length))
+    return formula_of_bayes(bayes_risk(task))
+
+
+def formula_of_bayes(risk: Expr) -> Formula:
+    """The formula of a Bayes risk, which may be averaged over a random length."""
+    mean = risk if isinstance(risk, LengthExpectation) else None
+    chain = _closed(bayes_chain(*(risk if mean is None else mean.body).args))
+    return Formula(chain, chain.result if mean is None else over_length(chain.result, mean.law))
 
 
 def risk_formula(task: Task, attention: Attention, scale: Expr = a) -> Formula:

@@ -61,7 +61,7 @@ def _nodes() -> Iterator[tuple[str, Basic]]:
         yield f"base {name}", task.base
         yield f"posterior {name}", Posterior(epsilon, task.law)
         yield f"bayes {name}", bayes_risk(task)
-        yield f"bayes at random length {name}", bayes_risk(task.at(LENGTHS))
+        yield f"bayes at random length {name}", bayes_risk(task.with_length(LENGTHS))
         yield f"conditional mean {name}", ConditionalMean(z[epsilon] + a * xi, task.law)
         yield f"reduced {name}", reduce(SequenceExpectation(1 - Posterior(epsilon, task.law), task.law))
     for name, attention in ATTENTIONS.items():
@@ -150,7 +150,7 @@ def test_bound_symbols_are_not_substituted() -> None:
     mean = SequenceExpectation(chi[epsilon] ** 2 * xi**2, SpikedSLR().law)
     for bound in (epsilon, xi, chi[epsilon], l):
         assert mean.subs(bound, 7) == mean
-    assert mean.xreplace({nu: 2}).law.weight == SpikedSLR(nu=2).weight
+    assert mean.xreplace({nu: 2}).law.weight == SpikedSLR(nu=2).law.weight
     scalar = ScalarExpectation(x * nu, x, STANDARD_NORMAL)
     assert scalar.subs(x, 3) == scalar
     assert scalar.subs(nu, 3) == ScalarExpectation(3 * x, x, STANDARD_NORMAL)

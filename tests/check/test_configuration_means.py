@@ -13,8 +13,8 @@ from symslr.check.numbers import Numbers
 from symslr.check.start import simulated_start
 from symslr.expression.configuration import ConfigurationExpectation, ShiftedDensity, exactly, one_of
 from symslr.model.configuration import ALIKE, ONE, ConfigurationLaw, ConfigurationPrior, Signal, r, theta
-from symslr.model.location import LocationTask
 from symslr.model.symbols import L, chi, i, j, l, nu
+from symslr.model.task import LocationTask, Task
 from symslr.referee import configurations
 from symslr.referee.arithmetic import CannotReferee
 from symslr.simulate.configurations import ConfigurationSampler
@@ -24,7 +24,7 @@ from symslr.theory.configurations import location_bayes_risk
 rho = Symbol("rho", positive=True)
 
 
-def start_of(task: LocationTask) -> Verdict:
+def start_of(task: Task) -> Verdict:
     item = Derivation(location_bayes_risk(task), name="law", ranges={L: [2, 3]})
     found = simulated_start(item, Numbers())
     assert found is not None

@@ -15,6 +15,7 @@ from symslr.expression.value import Kind, Value
 from symslr.model.location import Independent
 from symslr.model.location.covariance import Covariance
 from symslr.model.symbols import i, j, l, x
+from symslr.model.task import Task
 
 HALF = Rational(1, 2)
 CHAIN = HALF ** Abs(i - j)
@@ -24,7 +25,7 @@ VECTORS = "(1,0):1/2,(0,1):1/2"
 SIGMOID = Attention(1 / (1 + exp(-x)), normaliser=None, name="sigmoid")
 
 
-def task(length: int = 3, strength: object = 2, **law: Any) -> LocationTask:
+def task(length: int = 3, strength: object = 2, **law: Any) -> Task:
     return LocationTask(strength=strength, length=length, noise=0, **law)
 
 
@@ -64,7 +65,7 @@ LAWS: dict[str, Callable[[], LocationTask]] = {
 
 
 @cache
-def law_called(name: str) -> LocationTask:
+def law_called(name: str) -> Task:
     """One of the laws; it is made when a test first asks for it, and not while tests are collected."""
     return LAWS[name]()
 
@@ -80,7 +81,7 @@ class Brute:
     Nothing is shared with the evaluators: covariances are read entry by entry, densities are those of Gaussian vectors.
     """
 
-    def __init__(self, law: LocationTask) -> None:
+    def __init__(self, law: Task) -> None:
         length, p = int(law.length), law.signal.directions
         step, reach = (0.45, 8.5) if length * p < 4 else (0.65, 7.2)  # worst 2e-9
         weights = [float(law.prior_weight(place)) for place in range(1, length + 1)]
@@ -154,11 +155,11 @@ class Brute:
         return own - cross**2 / norm
 
 
-def brute_bayes(law: LocationTask) -> float:
+def brute_bayes(law: Task) -> float:
     if not isinstance(law.length, Expr):
         return float(
             sum(
-                float(share) * brute_bayes(law.at({}).__class__(2, signal=law.signal, length=n, noise=0))
+                float(share) * brute_bayes(LocationTask(2, signal=law.signal, length=n, noise=0))
                 for n, share in law.length
             )
         )

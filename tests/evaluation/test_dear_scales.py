@@ -42,7 +42,7 @@ def test_the_least_risk_is_that_of_drawn_sequences(name, task):
         return 1 - (posterior * weights).sum(axis=1).mean() ** 2 / (weights**2).sum(axis=1).mean()
 
     lowest = min(risk(side * scale) for scale in np.geomspace(0.01, 60, 200) for side in (1, -1))
-    own = (SpikedSLR(4) if task == "spiked" else MaxSLR(4)).at(3)
+    own = (SpikedSLR(4) if task == "spiked" else MaxSLR(4)).with_length(3)
     with processor_time(60):
         value, _ = least_risk(own, Attention(kernel), {"Delta": 0}, 6)
     assert float(value.value) == pytest.approx(lowest, abs=0.01)
@@ -50,15 +50,15 @@ def test_the_least_risk_is_that_of_drawn_sequences(name, task):
 
 def test_a_bottom_behind_the_usual_scales_is_found():
     """Softmax-1 is best where it selects as the law does, at a = nu nearly, which a scan to 16 follows outwards."""
-    value, places = least_risk(MaxSLR(300).at(20), softmax1, {"Delta": 0}, 4)
-    at_best = evaluate(population_risk(MaxSLR(300).at(20), softmax1, 300), {"Delta": 0}, 6)
+    value, places = least_risk(MaxSLR(300).with_length(20), softmax1, {"Delta": 0}, 4)
+    at_best = evaluate(population_risk(MaxSLR(300).with_length(20), softmax1, 300), {"Delta": 0}, 6)
     assert float(value.value) <= float(at_best.value) * (1 + 1e-4)
     assert 200 < float(places["a"].value) < 450
 
 
 def test_a_risk_that_is_level_far_out_has_its_limit():
     """Softplus at L = 1000: from a = 1000 on values differ by less than their errors."""
-    task = MaxSLR(1000).at(1000)
+    task = MaxSLR(1000).with_length(1000)
     value, places = least_risk(task, softplus, {"Delta": 0}, 6)
     far = evaluate(population_risk(task, softplus, 1500), {"Delta": 0})
     assert abs(float(value.value - far.value)) < float(value.error) + float(far.error) + 1e-8

@@ -17,15 +17,15 @@ from symslr.evaluation.location.attention_function import AttentionFunction
 from symslr.evaluation.location.samples import attention
 from symslr.evaluation.location.samples.attention import LargestKeys, _largest_keys
 from symslr.evaluation.location.setting import Setting
-from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.symbols import l, x
+from symslr.model.task import Task
 from symslr.simulate.location import entmax, location_monte_carlo, sparsemax
 
-ONE = LocatedAttention(Selection("top", 1))
-ENTMAX = LocatedAttention(Selection("entmax"))
+ONE = Attention("top(1)")
+ENTMAX = Attention("entmax")
 
 
-def task(length: int, strength: object, **law: Any) -> LocationTask:
+def task(length: int, strength: object, **law: Any) -> Task:
     return LocationTask(length=length, strength=strength, noise=0, **law)
 
 
@@ -44,7 +44,7 @@ def test_the_largest_key_alone_has_an_exact_risk_at_any_length() -> None:
 
 def test_all_keys_and_the_largest_ones_give_one_risk(monkeypatch: pytest.MonkeyPatch) -> None:
     here = task(60, 9)
-    for chosen, scale in ((ENTMAX, 1), (LocatedAttention(Selection("sparsemax")), Rational(3, 4))):
+    for chosen, scale in ((ENTMAX, 1), (Attention("sparsemax"), Rational(3, 4))):
         every = risk_value(here, chosen, scale, seconds=0.3)
         monkeypatch.setattr(attention, "DRAWN_IN_FULL", 50)
         few = risk_value(here, chosen, scale, seconds=0.3)
@@ -57,7 +57,7 @@ def test_all_keys_and_the_largest_ones_give_one_risk(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(("kind", "written"), [("entmax", entmax), ("sparsemax", sparsemax)])
 def test_drawn_sequences_agree(kind: str, written: Any) -> None:
     here = task(300, 14)
-    number = risk_value(here, LocatedAttention(Selection(kind)), Rational(3, 2), seconds=0.3)
+    number = risk_value(here, Attention(kind), Rational(3, 2), seconds=0.3)
     attention = lambda chi: written(1.5 * chi[:, :, 0])  # noqa: E731
     found = location_monte_carlo(here, attention, {}, size=15_000, seed=5, value_norm=None)
     assert abs(float(number.value) - found.mean) < 4 * np.hypot(found.standard_error, float(number.error))
@@ -102,24 +102,24 @@ def test_keys_are_drawn_as_the_largest_of_their_number() -> None:
 
 
 def test_who_can_be_had_by_the_largest_keys() -> None:
-    def possible(chosen: LocatedAttention, **law: Any) -> bool:
+    def possible(chosen: Attention, **law: Any) -> bool:
         return LargestKeys(AttentionFunction(chosen, Setting.of(task(1000, 2, **law))), 1.0).is_possible
 
     assert possible(ENTMAX)
     assert not possible(ENTMAX, prior=1 / l)
     assert not possible(ENTMAX, location="subset(2)")
-    assert not possible(LocatedAttention(Attention(exp(x))))
+    assert not possible(Attention(exp(x)))
 
 
 def test_a_constant_bias_stands_in_the_kernel_or_in_the_offset() -> None:
     here = task(10**9, 62)
     sigmoid = Attention(1 / (1 + exp(-x)), normaliser=None)
     inside = Attention(1 / (1 + exp(51 - x)), normaliser=None)
-    found = [risk_value(here, LocatedAttention(sigmoid, bias=-51), 8), risk_value(here, LocatedAttention(inside), 8)]
+    found = [risk_value(here, sigmoid.having(bias=-51), 8), risk_value(here, inside, 8)]
     assert float(found[0].value) == pytest.approx(float(found[1].value), rel=1e-12)
     small = task(3, 2)
     one, moved = Attention(exp(x), offset=1), Attention(exp(x), offset=exp(-2))
-    pair = [risk_value(small, LocatedAttention(one, bias=2), 1), risk_value(small, LocatedAttention(moved), 1)]
+    pair = [risk_value(small, one.having(bias=2), 1), risk_value(small, moved, 1)]
     assert float(pair[0].value) == pytest.approx(float(pair[1].value), rel=1e-12)
-    chosen = LocatedAttention(Selection("top", 1), bias=3)
+    chosen = Attention("top(1)").having(bias=3)
     assert float(risk_value(here, chosen, 1, seconds=0.2).value) < 1

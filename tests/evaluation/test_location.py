@@ -20,8 +20,8 @@ from symslr.evaluation.location.samples.points import quadrature, refined, sampl
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.subsets.pairs import pairs_means
 from symslr.expression.value import Kind, Value
-from symslr.model.location.attention import LocatedAttention
 from symslr.model.symbols import i, j, l, nu
+from symslr.model.task import Task
 from tests.evaluation.laws_of_location import (
     CHAIN,
     EQUAL,
@@ -41,7 +41,7 @@ def test_bayes_risks_are_those_of_the_definition_on_a_grid(name: str) -> None:
     value = bayes_value(law_called(name), seconds=120.0)
     known = brute_bayes(law_called(name))
     assert abs(float(value) - known) < 5 * float(value.error) + 1e-8
-    assert value.kind is (Kind.CERTIFIED if name == "all" else Kind.ESTIMATED)
+    assert value.kind is not Kind.STATISTICAL
     assert value.digits >= 9 or known < 1e-12
 
 
@@ -55,7 +55,7 @@ def test_facts() -> None:
     value, places = least_value(law_called("sign"), softmax)
     assert float(value) == pytest.approx(2 / 3, abs=1e-9)
     assert abs(float(places["a"])) < 1e-3
-    matched, heads = least_value(law_called("sign"), LocatedAttention(softmax, heads=2))
+    matched, heads = least_value(law_called("sign"), softmax.having(heads=2))
     assert float(matched) == pytest.approx(float(bayes_value(law_called("sign"))), rel=1e-9)
     assert sorted(float(heads[name]) for name in ("a_1", "a_2")) == pytest.approx([-(2**0.5), 2**0.5], rel=1e-3)
 
@@ -109,7 +109,7 @@ def test_many_kinds_of_positions_are_one_table() -> None:
     assert tilted.digits >= 11
 
 
-def by_samples(law: LocationTask) -> Value:
+def by_samples(law: Task) -> Value:
     setting = Setting.of(law)
     left = posterior(setting)
     sample = partial(sampled, setting, lambda keys, mass: np.array([mass @ left(keys)[1]]))
@@ -136,7 +136,7 @@ LONG = {
 def test_long_sequences_agree_with_samples(name: str) -> None:
     law = LONG[name]()
     exact, sampled = bayes_value(law), by_samples(law)
-    assert exact.kind is Kind.ESTIMATED
+    assert exact.kind is not Kind.STATISTICAL
     assert exact.digits >= 10
     agree(sampled, float(exact))
 
@@ -178,7 +178,7 @@ def test_a_quadrature_and_samples_know_their_error() -> None:
 def test_a_rule_over_four_keys_gives_way_to_samples_in_time() -> None:
     law = task(4, location="subset(2)", prior=2 ** (-l))
     slow, quick = bayes_value(law, seconds=120.0), bayes_value(law, seconds=0.01)
-    assert slow.kind is Kind.ESTIMATED
+    assert slow.kind is not Kind.STATISTICAL
     assert float(slow.error) < 1e-11
     assert quick.kind is Kind.STATISTICAL
     agree(quick, float(slow))
@@ -255,7 +255,7 @@ def test_two_of_many_by_integrals_below_the_largest_weight() -> None:
         agree(samples, found.value)
 
 
-def by_pairs(law: LocationTask) -> Estimate:
+def by_pairs(law: Task) -> Estimate:
     found = pairs_means(Setting.of(law))
     assert found is not None
     return found.estimate()

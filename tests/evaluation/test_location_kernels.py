@@ -24,7 +24,6 @@ from symslr.evaluation.location.moments import Risk
 from symslr.evaluation.location.tables import attention as tabled
 from symslr.evaluation.location.tables.tokens import PANELS
 from symslr.expression.value import Kind
-from symslr.model.location.attention import LocatedAttention
 from symslr.model.symbols import i, j, l, x
 from tests.evaluation.laws_of_location import CHAIN, EQUAL, VECTORS, Brute, task
 
@@ -92,7 +91,7 @@ def definition(log_kernel: LogKernel, scale: float, correlation: float = 0.0, *,
 def found(kernel: Expr, scale: int, normaliser: str | None = "sum", **law: Any) -> Any:
     task = LocationTask(strength=4, length=2, noise=0, prior=l, **law)
     attention = Attention(kernel, normaliser=normaliser, name="own")
-    return risk_value(task, LocatedAttention(attention), scale, seconds=120.0)
+    return risk_value(task, attention, scale, seconds=120.0)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -180,7 +179,7 @@ def test_a_head_sees_keys_along_one_direction(monkeypatch: pytest.MonkeyPatch, n
     monkeypatch.setattr(tabled, "nodes", refused)
     kernel, log_kernel, _ = KERNELS[name]
     law = LocationTask(strength=2, signal="(1,0):1/2,(0,1):1/2", length=2, noise=0)
-    risks = Risk.of(LocatedAttention(Attention(kernel)), law, 10)
+    risks = Risk.of(Attention(kernel), law, 10)
     scales = np.array([[0.7, -0.3]])
     found = risks.value(ParameterValues(scales, np.zeros(1), 0.0, ()))
     assert abs(found.value - two_directions(log_kernel, scales[0], 2.0)) < found.error + 1e-10
@@ -283,14 +282,14 @@ def test_a_constant_factor_of_weights_alone_does_not_count(law: dict[str, Any]) 
         (exp(x + 400), exp(x)),
         ((1 + x**2) / Integer(10) ** 170, 1 + x**2),
     ):
-        one, other = (risk_value(task, LocatedAttention(Attention(own, normaliser=None)), 1) for own in (kernel, plain))
+        one, other = (risk_value(task, Attention(own, normaliser=None), 1) for own in (kernel, plain))
         assert float(one) == pytest.approx(float(other), abs=1e-12)
 
 
 def test_positions_whose_weights_vanish_beside_others_count_for_nothing() -> None:
     """exp(x - l^2) at the 30th position is e^-900 of the first's."""
     task = LocationTask(strength=1, length=30, noise=0, prior=exp(-l))
-    value = risk_value(task, LocatedAttention(Attention(exp(x), normaliser=None), bias=-(l**2)), 1)
+    value = risk_value(task, Attention(exp(x), normaliser=None).having(bias=-(l**2)), 1)
     prior = np.exp(-np.arange(1.0, 31.0)) / np.sum(np.exp(-np.arange(1.0, 31.0)))
     bias = -(np.arange(1.0, 31.0) ** 2)
     hit = np.sum(prior * np.exp(bias + 1.5))
@@ -303,7 +302,7 @@ def test_a_kernel_that_vanishes_at_the_scale_0_has_a_least_risk(law: dict[str, A
     """At 0 the weights x^2 have no normaliser: NumPy's words on an empty array were the answer."""
     task = LocationTask(strength=4, length=2, noise=0, prior=l, **law)
     for offset in (0, 1):
-        attention = LocatedAttention(Attention(x**2, offset=offset))
+        attention = Attention(x**2, offset=offset)
         with pytest.raises(CannotEvaluate, match="vanishes at every token"):
             risk_value(task, attention, 0)
         if not law:
@@ -316,7 +315,7 @@ def test_two_heads_that_share_a_normaliser_see_both_directions() -> None:
     """Beside the definition on a grid over all keys."""
     law = task(2, 2, signal=VECTORS)
     scales, weights = np.array([[1.1, -0.3], [0.2, 0.9]]), np.array([0.0, 0.4])
-    found = Risk.of(LocatedAttention(softmax, heads=2), law, 10).value(ParameterValues(scales, weights, 0.0, ()))
+    found = Risk.of(softmax.having(heads=2), law, 10).value(ParameterValues(scales, weights, 0.0, ()))
 
     def attend(keys: np.ndarray) -> np.ndarray:
         parts = np.exp(keys @ scales.T + weights).sum(axis=2)
@@ -327,7 +326,7 @@ def test_two_heads_that_share_a_normaliser_see_both_directions() -> None:
 
 def test_the_matched_bias_of_keys_that_share_a_correlation() -> None:
     """Log odds of 1 in 3 less nu (C^-1)_ll/2, with (C^-1)_ll = 3/2; nothing normalises, so that two rules over one key are all."""
-    attention = LocatedAttention(Attention(1 / (1 + exp(-x)), normaliser=None), bias="matched")
+    attention = Attention(1 / (1 + exp(-x)), normaliser=None).having(bias="matched")
     found = risk_value(task(3, 2, key_covariance=EQUAL), attention, 1)
     key = np.arange(-9, 9, 0.01)
     mass = np.exp(-(key**2) / 2) * 0.01 / np.sqrt(2 * np.pi)

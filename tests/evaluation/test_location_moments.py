@@ -26,8 +26,8 @@ from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.rules import FINE, Rule
 from symslr.expression.value import Kind
 from symslr.model.location import Independent
-from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.symbols import L, i, j, l, x
+from symslr.model.task import Task
 from symslr.simulate.location import LocationSampler
 
 HALF = Rational(1, 2)
@@ -38,11 +38,11 @@ SOFTMAX1 = Attention(exp(x), offset=1)
 SIGMOID = Attention(1 / (1 + exp(-x)), normaliser=None, name="sigmoid")
 
 
-def task(length: Any, strength: object = 4, **law: Any) -> LocationTask:
+def task(length: Any, strength: object = 4, **law: Any) -> Task:
     return LocationTask(strength=strength, length=length, noise=0, **law)
 
 
-def row(law: LocationTask, attention: LocatedAttention, scale: float) -> np.ndarray:
+def row(law: Task, attention: Attention, scale: float) -> np.ndarray:
     return route(AttentionFunction(attention, Setting.of(law)), 1.0).means(at(scale)).rows[0]
 
 
@@ -50,7 +50,7 @@ def at(scale: float) -> ParameterValues:
     return ParameterValues(np.array([[scale]]), np.zeros(1), 0.0, ())
 
 
-def drawn(law: LocationTask, attend: Any, count: int, seed: int) -> tuple[float, float]:
+def drawn(law: Task, attend: Any, count: int, seed: int) -> tuple[float, float]:
     """The least risk over multiples of sigma, and its standard error, from sequences drawn by the definition in 20 batches."""
     lengths = ((int(law.length), 1.0),) if law.length.is_Integer else [(int(n), float(p)) for n, p in law.length]
     rng, found = np.random.default_rng(seed), []
@@ -76,41 +76,41 @@ def chunk(scores: np.ndarray, offset: float) -> np.ndarray:
     return parts / (offset + parts.sum(axis=1, keepdims=True))
 
 
-ALONG: dict[str, tuple[LocationTask, LocatedAttention, Any]] = {
-    "softmax": (task(60, 8, key_covariance=CHAIN), LocatedAttention(softmax), lambda k: chunk(k, 0)),
+ALONG: dict[str, tuple[Task, Attention, Any]] = {
+    "softmax": (task(60, 8, key_covariance=CHAIN), softmax, lambda k: chunk(k, 0)),
     "softmax-1, values too, sign": (
         task(25, key_covariance=2 * Rational(-1, 3) ** Abs(i - j), value_covariance=CHAIN, signal=SIGNS),
-        LocatedAttention(SOFTMAX1),
+        SOFTMAX1,
         lambda k: chunk(k, 1),
     ),
     "prior and bias": (
         task(30, key_covariance=CHAIN, prior=1 / l, value_covariance=EQUAL),
-        LocatedAttention(softmax, bias=-l / 8),
+        softmax.having(bias=-l / 8),
         lambda k: chunk(k - np.arange(1, 31) / 8, 0),
     ),
     "coins, sigmoid": (
         task(40, key_covariance=CHAIN, location="independent(1/8)"),
-        LocatedAttention(SIGMOID),
+        SIGMOID,
         lambda k: 1 / (1 + np.exp(-k)),
     ),
     "three of twenty": (
         task(20, key_covariance=CHAIN, location="subset(3)", value_covariance=CHAIN),
-        LocatedAttention(softmax),
+        softmax,
         lambda k: chunk(k, 0),
     ),
     "coins of one correlation, softmax-1": (
         task(30, key_covariance=2 * EQUAL, location="independent(1/8)"),
-        LocatedAttention(SOFTMAX1),
+        SOFTMAX1,
         lambda k: chunk(k, 1),
     ),
     "pairs of one correlation and sign, softmax": (
         task(12, key_covariance=2 * EQUAL, location="subset(2)", signal="2:1/2,-1:1/2"),
-        LocatedAttention(softmax),
+        softmax,
         lambda k: chunk(k, 0),
     ),
     "random length, entmax": (
         task({3: HALF, 7: HALF}, signal="1:1/2,2:1/2"),
-        LocatedAttention(Selection("top", 1)),
+        Attention("top(1)"),
         lambda k: 1.0 * (k == k.max(axis=1, keepdims=True)),
     ),
 }
@@ -132,8 +132,8 @@ def test_a_chain_is_walked_and_doubled_alike_for_attentions(monkeypatch: pytest.
     monkeypatch.setattr("symslr.evaluation.location.chains.attention.MOST_WALKED", 1)
     for values in (None, CHAIN, EQUAL):
         law = {"key_covariance": CHAIN, "value_covariance": values, "location": "subset(2)"}
-        doubled = row(task(9, **law), LocatedAttention(SOFTMAX1), 1.5)
-        walked = row(task(9, prior=[1] * 9, **law), LocatedAttention(SOFTMAX1), 1.5)
+        doubled = row(task(9, **law), SOFTMAX1, 1.5)
+        walked = row(task(9, prior=[1] * 9, **law), SOFTMAX1, 1.5)
         assert doubled == pytest.approx(walked, rel=1e-12)
 
 
@@ -141,7 +141,7 @@ def test_a_chain_is_walked_and_doubled_alike_for_attentions(monkeypatch: pytest.
 def test_a_second_head_looks_far_away_from_the_first(rho: Rational, length: int, nu: int, above: float) -> None:
     """Regression: at rho = -1/2 a search ended where both heads are one, 1e-4 above."""
     law = task(length, nu, key_covariance=rho ** Abs(i - j))
-    value, places = least_value(law, LocatedAttention(softmax, heads=2))
+    value, places = least_value(law, softmax.having(heads=2))
     assert float(value) < above
     assert abs(float(places["a_2"]) - float(places["a_1"])) > 1
 
@@ -149,7 +149,7 @@ def test_a_second_head_looks_far_away_from_the_first(rho: Rational, length: int,
 def test_a_chain_without_correlation_is_a_table() -> None:
     """The transfer operator among independent keys against tables of one token, at a length where neither sums over tokens."""
     for law in (task(2000, 16), task(300, 8, location="subset(2)"), task(300, 8, location="independent(1/50)")):
-        attend = AttentionFunction(LocatedAttention(SOFTMAX1), Setting.of(law))
+        attend = AttentionFunction(SOFTMAX1, Setting.of(law))
         tabled = route(attend, 1.0)
         assert isinstance(tabled, QuadratureMoments)
         assert "tables" in tabled.method
@@ -160,9 +160,7 @@ def test_a_kernel_of_two_sizes_is_summed_beyond_the_gap_between_them() -> None:
     """Regression: the sum over log u ended where 1 no longer counts and 1e-30 not yet, and 0.4698 was 0.5936 +- 0.28."""
     setting = Setting.of(task(2, Rational(1, 4), key_covariance=CHAIN, prior=[1, 2]))
     kernels = [Attention(Rational(1, 10**power) + Heaviside(x, 0), name="step") for power in (9, 30)]
-    near, far = (
-        moments_along_chain(AttentionFunction(LocatedAttention(kernel), setting), at(1.0), FINE) for kernel in kernels
-    )
+    near, far = (moments_along_chain(AttentionFunction(kernel, setting), at(1.0), FINE) for kernel in kernels)
     assert near == pytest.approx(far, rel=1e-8)
 
 
@@ -171,7 +169,7 @@ def test_long_chains_keep_their_digits() -> None:
     law = task(10_000, 20, key_covariance=CHAIN)
     value = risk_value(law, softmax, 4)
     assert value.digits >= 10
-    attend = AttentionFunction(LocatedAttention(softmax), Setting.of(law))
+    attend = AttentionFunction(softmax, Setting.of(law))
     third = least_squares_residual(moments_along_chain(attend, at(4.0), Rule(0.86, 0.82, 1e-18, FINE.panels)))
     assert abs(third - float(value)) < float(value.error) + 1e-12
 
@@ -181,7 +179,7 @@ def test_softmax_does_not_see_what_keys_share() -> None:
         shared = risk_value(task(9, 2, key_covariance=2 * EQUAL, **law), softmax, 1)
         plain = risk_value(task(9, 2, **law), softmax, 1)
         assert float(shared) == pytest.approx(float(plain), rel=1e-12)
-        matched = LocatedAttention(softmax, filter="matched")
+        matched = softmax.having(filter="matched")
         assert float(risk_value(task(9, 2, key_covariance=2 * EQUAL, **law), matched, 1)) == pytest.approx(
             float(plain), rel=1e-12
         )
@@ -190,17 +188,17 @@ def test_softmax_does_not_see_what_keys_share() -> None:
 def test_least_risks_under_a_law_of_the_length() -> None:
     """One value vector for all lengths: the least risk is above the mean of those at each length, at or below any scale's."""
     law = {2: HALF, 5: HALF}
-    entmax = LocatedAttention(Selection("entmax"))
+    entmax = Attention("entmax")
     value, places = least_value(task(law), entmax, seconds=0.2)
     parts = [least_value(task(n), entmax, seconds=0.2)[0] for n in law]
     assert float(value) > sum(float(part) for part in parts) / 2 - 5 * float(value.error)
     for scale in (0.5, 2.0, float(places["a"])):
         at = risk_value(task(law), entmax, Rational(str(scale)), seconds=0.5)
         assert float(value) < float(at) + 5 * (float(at.error) + float(value.error))
-    two = least_value(task(law, signal=SIGNS), LocatedAttention(softmax, heads=2))[0]
+    two = least_value(task(law, signal=SIGNS), softmax.having(heads=2))[0]
     assert float(two) == pytest.approx(float(bayes_value(task(law, signal=SIGNS))), rel=1e-9)
-    one = risk_value(task({6: 1}), LocatedAttention(softmax, heads=1, bias=-l / 4), 1)
-    assert float(one) == pytest.approx(float(risk_value(task(6), LocatedAttention(softmax, bias=-l / 4), 1)), rel=1e-13)
+    one = risk_value(task({6: 1}), softmax.having(heads=1, bias=-l / 4), 1)
+    assert float(one) == pytest.approx(float(risk_value(task(6), softmax.having(bias=-l / 4), 1)), rel=1e-13)
 
 
 def test_what_is_too_steep_for_a_mesh_is_refused() -> None:
@@ -233,7 +231,7 @@ def test_many_coins_of_one_correlation_agree_with_draws() -> None:
     sample = LocationSampler.of(law, {}).draw(4000, np.random.default_rng(4))
     loss = np.sum((sample.read_out - optimal(sample.chi)[0]) ** 2, axis=1)
     assert abs(loss.mean() - float(value)) < 4 * np.hypot(loss.std() / 4000**0.5, float(value.error))
-    assert float(value) < float(least_value(law, LocatedAttention(SIGMOID, bias="free"))[0]) - 0.05
+    assert float(value) < float(least_value(law, SIGMOID.having(bias="free"))[0]) - 0.05
 
 
 @pytest.mark.parametrize(
@@ -244,6 +242,6 @@ def test_a_law_of_the_length_goes_with_what_depends_on_positions(law: dict[str, 
     mixed = task({2: Rational(1, 4), 3: Rational(3, 4)}, **law)
     parts = [float(bayes_value(task(n, **law))) for n in (2, 3)]
     assert float(bayes_value(mixed)) == pytest.approx(parts[0] / 4 + 3 * parts[1] / 4, rel=1e-12)
-    best = LocatedAttention(SIGMOID, bias=-log(L + l - 1) - 2) if "location" in law else None
-    best = best or LocatedAttention(softmax, bias="matched", filter="matched")
+    best = SIGMOID.having(bias=-log(L + l - 1) - 2) if "location" in law else None
+    best = best or softmax.having(bias="matched", filter="matched")
     assert float(risk_value(mixed, best, 2)) == pytest.approx(float(bayes_value(mixed)), rel=1e-8)

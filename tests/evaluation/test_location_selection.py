@@ -14,23 +14,21 @@ from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.rules import COARSE, FINE
 from symslr.evaluation.location.tables.selection import selected_row
 from symslr.expression.value import Kind
-from symslr.model.location.attention import LocatedAttention, Selection
-from symslr.model.location.task import LocationTask
+from symslr.model.attention import Attention
+from symslr.model.task import LocationTask
 
 SELECTIONS = (
-    Selection("sparsemax"),
-    Selection("entmax"),
-    Selection("top", 1),
-    Selection("top", 2),
-    Selection("top", 3),
+    Attention("sparsemax"),
+    Attention("entmax"),
+    Attention("top(1)"),
+    Attention("top(2)"),
+    Attention("top(3)"),
 )
 SCALES = (0.1, 0.6, -1.3, 20.0)
 
 
-def attend(selection: Selection, length: int, signal: str = "1:1") -> AttentionFunction:
-    return AttentionFunction.of(
-        LocatedAttention(selection), Setting.of(LocationTask(2, length=length, noise=0, signal=signal).at({}))
-    )
+def attend(selection: Attention, length: int, signal: str = "1:1") -> AttentionFunction:
+    return AttentionFunction.of(selection, Setting.of(LocationTask(2, length=length, noise=0, signal=signal).at({})))
 
 
 def at(scale: float) -> ParameterValues:
@@ -40,7 +38,7 @@ def at(scale: float) -> ParameterValues:
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("length", [1, 2, 3, 4])
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
-def test_moments_are_those_of_drawn_sequences(selection: Selection, length: int, scale: float) -> None:
+def test_moments_are_those_of_drawn_sequences(selection: Attention, length: int, scale: float) -> None:
     here = attend(selection, length, "1:2/3,-2:1/3")
     row, other = selected_row(here, at(scale), FINE), selected_row(here, at(scale), COARSE)
 
@@ -55,7 +53,7 @@ def test_moments_are_those_of_drawn_sequences(selection: Selection, length: int,
 
 def test_the_largest_of_three_tokens() -> None:
     hit = quad(lambda x: norm.pdf(x - np.sqrt(2)) * norm.cdf(x) ** 2, -9, 12, epsabs=1e-14)[0]
-    assert selected_row(attend(Selection("top", 1), 3), at(0.7), FINE)[1:] == pytest.approx([hit, hit, 1.0], abs=1e-13)
+    assert selected_row(attend(Attention("top(1)"), 3), at(0.7), FINE)[1:] == pytest.approx([hit, hit, 1.0], abs=1e-13)
 
 
 @pytest.mark.parametrize("scale", [0.3, 2.0])
@@ -67,12 +65,12 @@ def test_sparsemax_of_two_tokens_is_linear_between_its_ends(scale: float) -> Non
 
         return quad(body, -12, 15, points=[-1 / scale, 1 / scale], epsabs=1e-14, limit=200)[0]
 
-    found = selected_row(attend(Selection("sparsemax"), 2), at(scale), FINE)[1:]
+    found = selected_row(attend(Attention("sparsemax"), 2), at(scale), FINE)[1:]
     assert found == pytest.approx([mean(1), mean(1), mean(2)], abs=1e-12)
 
 
 def test_a_least_risk_is_no_higher_than_risks_beside_it() -> None:
-    task, selection = LocationTask(2, length=3, noise=0), LocatedAttention(Selection("sparsemax"))
+    task, selection = LocationTask(2, length=3, noise=0), Attention("sparsemax")
     least, places = least_value(task, selection)
     assert least.kind is Kind.ESTIMATED
     assert least.digits >= 13
@@ -82,4 +80,4 @@ def test_a_least_risk_is_no_higher_than_risks_beside_it() -> None:
 
 def test_tokens_of_one_score_share_the_weight() -> None:
     task = LocationTask(2, length=3, noise=0)
-    assert float(risk_value(task, LocatedAttention(Selection("entmax")), 0)) == pytest.approx(2 / 3)
+    assert float(risk_value(task, Attention("entmax"), 0)) == pytest.approx(2 / 3)

@@ -23,8 +23,8 @@ from symslr.evaluation.minima.at_scale import risk_as_asked
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
-from symslr.model.location.task import LocationTask
 from symslr.model.symbols import x as token
+from symslr.model.task import LocationTask
 from symslr.theory import population_risk
 from tests.evaluation.pairs import Array, risk_of_a_pair
 

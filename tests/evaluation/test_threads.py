@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from symslr import SpikedSLR, bayes_risk, evaluate, linear, population_risk, softmax
 from symslr.evaluation import minimise
 from symslr.evaluation.location import risk_value
-from symslr.model.location.task import LocationTask
 from symslr.model.symbols import a
+from symslr.model.task import LocationTask
 from symslr.parallel.blas import on_one_blas_thread
 from symslr.referee.referee import referee
 from symslr.referee.work import SECOND

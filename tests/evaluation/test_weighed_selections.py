@@ -8,19 +8,17 @@ from sympy import Rational, Sum, exp, oo, tanh
 
 from symslr.evaluation import evaluate
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location import least_value
-from symslr.evaluation.location.weighed import least_selected_risk, selected_risk
+from symslr.evaluation.location import least_value, risk_value
 from symslr.evaluation.sampling.quantiles import quantiles
+from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.length_law import LengthLaw
-from symslr.model.location.attention import LocatedAttention, Selection
-from symslr.model.location.task import LocationTask
 from symslr.model.scalar_law import ScalarLaw, laplace, normal, student
 from symslr.model.symbols import Delta, L, chi, epsilon, l, nu, x
-from symslr.model.task import Task
+from symslr.model.task import LocationTask, Task
 from symslr.theory import population_risk
 
-SPARSEMAX = Selection("sparsemax")
+SPARSEMAX = Attention("sparsemax")
 SECONDS = 1.0
 
 
@@ -48,22 +46,20 @@ def test_max_slr_with_two_tokens_is_a_sum_over_both(scale):
     posterior = np.exp(3 * (pairs - pairs.max(axis=1, keepdims=True)))
     posterior /= posterior.sum(axis=1, keepdims=True)
     risk = of_sums(posterior, sparsemax(scale * pairs), mass / mass.sum())
-    found = selected_risk(
-        MaxSLR(3), SPARSEMAX, Rational(scale).limit_denominator(10), {"L": 2, "Delta": 0}, None, SECONDS
-    )
+    found = risk_value(MaxSLR(3), SPARSEMAX, Rational(scale).limit_denominator(10), {"L": 2, "Delta": 0}, None, SECONDS)
     assert abs(float(found.value) - risk) < 5 * float(found.error) + 1e-6  # kinks between the nodes of the sum
 
 
 def test_all_tokens_are_softmax():
-    found = selected_risk(MaxSLR(nu), Selection("top", 4), 1, {L: 4, nu: 2, Delta: Rational(1, 2)}, None, SECONDS)
-    known = evaluate(population_risk(MaxSLR(2).at(4), softmax, 1), {"Delta": Rational(1, 2)})
+    found = risk_value(MaxSLR(nu), Attention("top(4)"), 1, {L: 4, nu: 2, Delta: Rational(1, 2)}, None, SECONDS)
+    known = evaluate(population_risk(MaxSLR(2).with_length(4), softmax, 1), {"Delta": Rational(1, 2)})
     assert abs(float(found.value - known.value)) < 5 * float(found.error)
 
 
 def test_the_relevant_token_has_a_law_of_its_own():
     """Spiked-SLR given as a weight, beside the same law of location, whose rules share nothing but the search."""
-    found, places = least_selected_risk(SpikedSLR(2).at(3), SPARSEMAX, {"Delta": 0}, None, SECONDS)
-    known, _ = least_value(LocationTask(2, length=3, noise=0), LocatedAttention(SPARSEMAX))
+    found, places = least_value(SpikedSLR(2).with_length(3), SPARSEMAX, {"Delta": 0}, None, SECONDS)
+    known, _ = least_value(LocationTask(2, length=3, noise=0), SPARSEMAX)
     assert abs(float(found.value - known.value)) < 5 * float(found.error)
     assert 0.1 < float(places["a"].value) < 2
 
@@ -98,20 +94,20 @@ def test_own_laws_are_those_of_drawn_sequences(task, drawn, log_weight):
         of_sums(posterior[part], weights[part], np.full(len(part), 1 / len(part)))
         for part in np.array_split(np.arange(len(keys)), 20)
     ]
-    found = selected_risk(task, SPARSEMAX, 1, {}, None, SECONDS)
+    found = risk_value(task, SPARSEMAX, 1, {}, None, SECONDS)
     error = np.hypot(float(found.error), np.std(risks, ddof=1) / np.sqrt(20))
     assert abs(float(found.value) - np.mean(risks)) < 5 * error + 1e-4  # a mean of ratios is off by 1/n
 
 
 def test_a_law_of_the_length_is_a_mixture():
     law = LengthLaw({1: Rational(1, 2), 3: Rational(1, 2)})
-    found = selected_risk(MaxSLR(2).at(law), Selection("top", 3), 1, {"Delta": 0}, None, SECONDS)
-    known = evaluate(population_risk(MaxSLR(2).at(law), softmax, 1), {"Delta": 0})
+    found = risk_value(MaxSLR(2).with_length(law), Attention("top(3)"), 1, {"Delta": 0}, None, SECONDS)
+    known = evaluate(population_risk(MaxSLR(2).with_length(law), softmax, 1), {"Delta": 0})
     assert abs(float(found.value - known.value)) < 5 * float(found.error)
 
 
 def test_the_largest_token_gets_all_weight_at_large_scales():
-    found, places = least_selected_risk(MaxSLR(oo), SPARSEMAX, {"L": 5, "Delta": 1})
+    found, places = least_value(MaxSLR(oo), SPARSEMAX, {"L": 5, "Delta": 1})
     assert (found.value, places["a"].value) == (1, float("inf"))
 
 
@@ -132,9 +128,9 @@ def test_quantiles_have_the_mass_that_they_say(law):
 def test_what_is_refused():
     far = Task.from_token_laws(normal(10**9, 1), normal(10**9 + 1, 1), length=3, noise=0)
     with pytest.raises(CannotEvaluate, match="its mass is"):
-        selected_risk(far, SPARSEMAX, 1, {})
+        risk_value(far, SPARSEMAX, 1, {})
     with pytest.raises(ValueError, match="no value for nu"):
-        selected_risk(MaxSLR(nu).at(3), SPARSEMAX, 1, {"Delta": 0})
+        risk_value(MaxSLR(nu).with_length(3), SPARSEMAX, 1, {"Delta": 0})
 
 
 def tangents(keys: np.ndarray) -> np.ndarray:
@@ -165,7 +161,7 @@ def test_sequences_have_an_importance_where_the_weight_selects_no_token(weight, 
         hit, norm = mass @ weights[row, own], mass @ (weights**2).sum(axis=1)
         risks.append(1 - hit**2 / norm)
         bayes.append(1 - mass @ (at / at.sum(axis=1, keepdims=True))[row, own])
-    found = selected_risk(Task(weight, 3, 0), SPARSEMAX, Rational(13, 10), {}, None, SECONDS)
+    found = risk_value(Task(weight, 3, 0), SPARSEMAX, Rational(13, 10), {}, None, SECONDS)
     error = np.hypot(float(found.error), np.std(risks, ddof=1) / np.sqrt(20))
     assert abs(float(found.value) - np.mean(risks)) < 5 * error
     assert float(found.value) > np.mean(bayes) + 5 * np.std(bayes, ddof=1) / np.sqrt(20)

@@ -23,7 +23,7 @@ def nothing_held(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", TASKS)
 def test_tasks_are_admissible(name: str) -> None:
     task = TASKS[name]()
-    assert Task(task.weight, task.length, task.noise).law == task.law
+    assert Task(task.law.weight, task.length, task.noise).law == task.law
 
 
 @pytest.mark.usefixtures("nothing_held")
@@ -33,7 +33,7 @@ def test_attentions_are_admissible(attention: Attention) -> None:
 
 
 def test_what_is_held_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    weight = 2 * TASKS["spiked"]().weight
+    weight = 2 * TASKS["spiked"]().law.weight
     with pytest.raises(ValueError, match="found mean 2"):
         Task(weight)
     admissible.hold_admissible(weights=[weight])

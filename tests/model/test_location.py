@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sympy import Abs, Expr, Integer, Min, Rational, S, Symbol, exp, sign
+from sympy import Abs, Expr, Integer, Min, Rational, S, Symbol, exp, sign, sqrt
 
-from symslr import LocationTask, SpikedSLR
-from symslr.model.asked import located, problem
+from symslr import LocationTask, SpikedSLR, Task
+from symslr.model.asked import problem
 from symslr.model.location import Covariance, Independent, OnePosition, SignalLaw, Subset
 from symslr.model.location.covariance import AutoRegressive, Equicorrelated
 from symslr.model.location.signal import signal_from_text
 from symslr.model.location.where import where_from_text
 from symslr.model.request import read_task
-from symslr.model.symbols import L, i, j, l, nu
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import L, chi, epsilon, i, j, l, nu
 from symslr.model.written import model_from_text
 
 rho = Symbol("rho", real=True)
@@ -56,21 +57,21 @@ def test_a_file_says_what_keyword_arguments_say() -> None:
 def test_the_values_of_a_file_make_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(WRITTEN)
-    found = located(read_task(str(path), "4", "1/2", "1"))
+    found = problem(read_task(str(path), "4", "1/2", "1"))
     assert found.task.length == 4
     assert found.task.noise == 1
     assert found.values == {nu: HALF, rho: HALF}
     assert found.task.at(found.values).free_symbols == set()
-    with pytest.raises(ValueError, match="commands that know such tasks are bayes, risk and optimal"):
-        problem(read_task(str(path), None, None, None))
+    with pytest.raises(ValueError, match="tokens are not exchangeable, or more than one is relevant"):
+        _ = found.task.law
 
 
 def test_a_law_that_needs_no_location_is_the_task_it_reduces_to(tmp_path: Path) -> None:
     path = tmp_path / "plain.toml"
     path.write_text('[task]\nlocation = "one"\nlength = 3\n[values]\nnu = 2\n')
-    assert problem(read_task(str(path), None, None, None)).task == SpikedSLR(length=3, noise=0).__class__(
-        SpikedSLR().weight, 3, 0, name="plain"
-    )
+    found = problem(read_task(str(path), None, None, None)).task
+    assert found == SpikedSLR(length=3, noise=0).named("plain")
+    assert found.law == SequenceLaw(exp(sqrt(nu) * chi[epsilon] - nu / 2), L)
 
 
 @pytest.mark.parametrize(
@@ -116,12 +117,9 @@ def test_structures_are_those_of_the_matrix(name: str) -> None:
 
 
 def test_nothing_said_is_spiked_slr_and_one_correlation_a_stronger_signal() -> None:
-    assert LocationTask().reduced() == SpikedSLR().__class__(SpikedSLR().weight, name="location")
-    shifted = LocationTask(key_covariance=rho ** sign(Abs(i - j))).reduced()
-    assert shifted is not None
-    plain = LocationTask(strength=2).reduced()
-    assert plain is not None
-    assert shifted.weight.subs({rho: HALF, nu: 1}) == plain.weight
+    assert LocationTask() == SpikedSLR().named("location") == Task(name="location")
+    shifted = LocationTask(key_covariance=rho ** sign(Abs(i - j))).without_common_shift()
+    assert shifted.law.weight.subs({rho: HALF, nu: 1}) == LocationTask(strength=2).law.weight
 
 
 def test_what_does_not_reduce_says_so() -> None:
@@ -132,12 +130,13 @@ def test_what_does_not_reduce_says_so() -> None:
         {"location": "subset(2)"},
         {"location": "independent(1/2)"},
         {"key_covariance": chain},
+        {"key_covariance": equal},
         {"value_covariance": equal},
         {"key_covariance": equal, "signal": {1: HALF, -1: HALF}},
         {"signal": {(1, 0): HALF, (0, 1): HALF}},
     ]
     for keywords in others:
-        assert LocationTask(**keywords).reduced() is None
+        assert not LocationTask(**keywords).has_weight
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

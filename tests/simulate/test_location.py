@@ -7,8 +7,8 @@ import pytest
 from scipy.special import softmax as plain_softmax
 from sympy import Abs, Rational, Symbol
 
-from symslr.model.location import LocationTask
 from symslr.model.symbols import i, j, l
+from symslr.model.task import LocationTask
 from symslr.simulate.location import (
     LocationSampler,
     Posterior,

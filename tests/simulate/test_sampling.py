@@ -43,7 +43,7 @@ def ratio_law(own: ScalarLaw, others: ScalarLaw) -> SequenceLaw:
 
 
 LAWS = {
-    "spiked": SequenceLaw(SpikedSLR(1).weight, L),
+    "spiked": SequenceLaw(SpikedSLR(1).law.weight, L),
     "max": SequenceLaw(MaxSLR(2).weight, L),
     "variance spike": ratio_law(normal(0, Rational(3, 2)), normal()),
     "laplace, shifted": ratio_law(laplace(Rational(3, 4)), laplace()),

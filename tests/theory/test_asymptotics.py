@@ -61,15 +61,15 @@ LENGTHS = LengthLaw({2: Rational(1, 3), 5: Rational(2, 3)})
 def test_a_series_is_that_of_the_task_at_its_length(task: Task) -> None:
     """A number is put in, over a law of the length the series of the Bayes risk is averaged; linear attention's is another."""
     for series in (strong_signal, strong_signal_linear):
-        assert series(task.at(3), 2) == series(task, 2).subs(L, 3)
+        assert series(task.with_length(3), 2) == series(task, 2).subs(L, 3)
         assert L in series(task, 2).free_symbols
-    averaged = strong_signal(task.at(LENGTHS), 2).doit()
+    averaged = strong_signal(task.with_length(LENGTHS), 2).doit()
     of_two, of_five = (strong_signal(task, 2).subs(L, length) for length in (2, 5))
     assert averaged.equals((of_two + 2 * of_five) / 3)
 
 
 def test_the_series_of_linear_attention_over_a_law_of_the_length_is_that_of_its_risk() -> None:
-    task = SpikedSLR(noise=0).at(LENGTHS)
+    task = SpikedSLR(noise=0).with_length(LENGTHS)
     exact = minimal_risk(task, linear).closed()
     assert exact is not None
     for order in (1, 2):
@@ -80,12 +80,12 @@ def test_the_series_of_linear_attention_over_a_law_of_the_length_is_that_of_its_
 
 def test_the_mean_of_the_largest_key_is_expanded_at_one_length() -> None:
     with pytest.raises(ValueError, match="task max: found a law of the length; expected L or a number"):
-        strong_signal_linear(MaxSLR(noise=0).at(LENGTHS), 1)
+        strong_signal_linear(MaxSLR(noise=0).with_length(LENGTHS), 1)
 
 
 def test_at_one_token_there_is_no_error_to_expand() -> None:
     for task in (SpikedSLR(noise=0), MaxSLR(noise=0)):
-        assert strong_signal(task.at(1), 2) == 0
+        assert strong_signal(task.with_length(1), 2) == 0
 
 
 def test_linear_attention_is_expanded_in_one_open_parameter() -> None:

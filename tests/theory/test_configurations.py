@@ -11,8 +11,8 @@ from sympy import Abs, KroneckerDelta, Rational, Symbol, exp
 
 from symslr.expression.configuration import ConfigurationMean
 from symslr.model.configuration import ONE, OwnSignals
-from symslr.model.location import LocationTask
 from symslr.model.symbols import L, chi, i, j, l, nu
+from symslr.model.task import LocationTask
 from symslr.referee.referee import referee
 from symslr.simulate.configurations import ConfigurationSampler
 from symslr.simulate.location import LocationSampler, Posterior, bayes_location_monte_carlo

@@ -67,7 +67,7 @@ def test_the_scale_of_the_posterior() -> None:
     assert matched_scale(population_risk(SpikedSLR(), softmax1).args[0], SpikedSLR().law) is None
     assert matched_scale(population_risk(TIED, optimal_attention(TIED)).args[0], TIED.law) == 1
     assert optimal_attention(TIED).kernel == 1 + tanh(x)
-    with pytest.raises(ValueError, match="is no normalised kernel"):
+    with pytest.raises(ValueError, match="is no function of a token over its sum"):
         optimal_attention(COUPLED)
 
 

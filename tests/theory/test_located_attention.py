@@ -9,10 +9,9 @@ import pytest
 from sympy import Abs, Indexed, Rational, Sum, Symbol, cosh, exp
 
 from symslr.evaluation import evaluate
-from symslr.model.location import LocationTask
 from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import L, chi, i, j, l, nu, x
-from symslr.model.task import Task
+from symslr.model.task import LocationTask, Task
 from symslr.simulate.location import LocationSampler, Posterior
 from symslr.theory import bayes_risk, optimal_attention
 from symslr.theory.located_attention import (
@@ -80,7 +79,7 @@ def test_it_is_called_what_it_is(name: str) -> None:
     assert found.reading == READINGS[name]
     assert found.where == LETTERS.get(name, ())
     assert str(found).startswith("a[l] = ")
-    assert found.latex.startswith("a_l = ")
+    assert found.latex().startswith("a_l = ")
 
 
 def test_keys_that_are_alike_have_no_bias_by_position() -> None:
@@ -143,7 +142,7 @@ def test_the_roots_of_the_variance_that_keys_do_not_share_cancel() -> None:
 
 def test_the_weight_of_keys_with_an_open_correlation_is_evaluated_at_any_value_of_it() -> None:
     """Also where another value would make it no number: 1/(1 - rho) at rho = 1."""
-    plain, shared = (LocationTask(nu, key_covariance=c, noise=0).reduced() for c in (None, ALIKE))
+    plain, shared = (LocationTask(nu, key_covariance=c, noise=0).without_common_shift() for c in (None, ALIKE))
     assert plain is not None
     assert shared is not None
     given = {rho: Rational(1, 3), nu: 2, L: 3}
@@ -182,5 +181,5 @@ def test_letters_of_a_formula_are_explained_and_differ() -> None:
 
 def test_a_name_of_several_letters_is_no_product() -> None:
     task = LocationTask(prior=Symbol("st", positive=True) ** l + Symbol("s_1") * Symbol("tau"), length=3)
-    assert r"\mathit{st}^{l}" in located_attention(task).latex
-    assert r"s_{1} \tau" in located_attention(task).latex
+    assert r"\mathit{st}^{l}" in located_attention(task).latex()
+    assert r"s_{1} \tau" in located_attention(task).latex()

@@ -16,6 +16,7 @@ from symslr.evaluation.admission.inputs import lengths_of, numbers_of, values_by
 from symslr.evaluation.finite_sample.fields import Array
 from symslr.evaluation.sampling.points import sub_seed
 from symslr.model.attention import Attention
+from symslr.model.catalogue import kernel_attention_of
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.ranges import LONGEST_FITTED, check_abundance, check_noise, real_number
@@ -70,6 +71,7 @@ def numeric_problem(task: Task, attention: Attention, values: Mapping[object, ob
     Raises:
         ValueError: for a missing or an unknown value, a length outside 1..10, a negative noise, or a kernel that is not smooth.
     """
+    attention = kernel_attention_of(attention)
     given = values_by_name(task, attention, values)
     named = {name: v if isinstance(v, LengthLaw) else exact(v, name) for name, v in given.items()}
     law = task.law.subs(numbers_of(task.law.free_symbols - {L}, named, f"task {task.name}"))

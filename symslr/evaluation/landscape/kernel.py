@@ -15,6 +15,7 @@ from symslr.evaluation.admission.inputs import numbers_of
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.attention import Attention
 from symslr.model.breakpoints import CUT
+from symslr.model.catalogue import kernel_attention_of
 from symslr.model.symbols import x
 
 Array = NDArray[np.float64]
@@ -56,6 +57,7 @@ class Kernel:
         Raises:
             ValueError: for a missing value.
         """
+        attention = kernel_attention_of(attention)
         fixed = (attention.kernel.free_symbols | attention.offset.free_symbols) - {x} - set(attention.bounds)
         numbers = numbers_of(fixed, values, f"attention {attention.name}")
         kernel = attention.kernel.subs(numbers)

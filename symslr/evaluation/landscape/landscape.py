@@ -18,7 +18,7 @@ from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
 from symslr.evaluation.admission.inputs import lengths_of, numbers_of, values_by_name
 from symslr.evaluation.landscape.kernel import Array, Kernel
 from symslr.evaluation.landscape.moments import MOMENTS
-from symslr.evaluation.landscape.order import NAMES, in_coordinates, order_of
+from symslr.evaluation.landscape.order import NAMES, OrderParameters, in_coordinates, order_of
 from symslr.evaluation.landscape.tokens import Lengths, Weight, sharpened, shifted_moments, weighted_moments
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation
@@ -181,7 +181,12 @@ class Landscape:
         return (*NAMES, *(symbol.name for symbol in self.kernel.parameters))
 
     def risk(self, at: Array) -> float:
-        """E at an array in the order of ``names``."""
+        """E at an array in the order of ``names``.
+
+        Raises:
+            ValueError: where no vectors have these order parameters, or the result is not finite.
+        """
+        OrderParameters.of(at[:7])
         return self.risk_and_gradient(at)[0]
 
     def risk_and_gradient(self, at: Array) -> tuple[float, Array]:

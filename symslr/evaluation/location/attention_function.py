@@ -15,9 +15,8 @@ from sympy import Expr, Rational
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.setting import Setting, at_all_positions, covariance_matrix, matrix_times_keys
 from symslr.evaluation.numbers.logarithm import signed_log
-from symslr.model.attention import Attention
+from symslr.model.attention import Attention, Selection
 from symslr.model.breakpoints import breakpoint_equations
-from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Covariance
 from symslr.model.symbols import x
 
@@ -65,12 +64,12 @@ class AttentionFunction:
         written: the attention before that move; None where nothing was moved.
     """
 
-    attention: LocatedAttention
+    attention: Attention
     setting: Setting
-    written: LocatedAttention | None = None
+    written: Attention | None = None
 
     @classmethod
-    def of(cls, attention: LocatedAttention, setting: Setting) -> AttentionFunction:
+    def of(cls, attention: Attention, setting: Setting) -> AttentionFunction:
         """The attention on a setting; a bias that is the same at every position is moved into the kernel or the offset."""
         bias = cls(attention, setting).bias
         if bias is None or np.ptp(bias) > SAME_BIAS * np.max(np.abs(bias)):
@@ -79,7 +78,7 @@ class AttentionFunction:
 
     @property
     def is_selection(self) -> bool:
-        return isinstance(self.attention.base, Selection)
+        return self.attention.is_selection
 
     @cached_property
     def has_one_kernel(self) -> bool:
@@ -90,27 +89,23 @@ class AttentionFunction:
     @cached_property
     def is_elementwise(self) -> bool:
         """Whether each head's weight is a kernel of one key, without a normaliser."""
-        base = self.attention.base
-        return isinstance(base, Attention) and not base.is_normalised and self.filter is None
+        return not self.attention.is_normalised and self.filter is None
 
     @cached_property
     def own(self) -> tuple[Expr, ...]:
         """The kernel's own parameters."""
-        base = self.attention.base
-        return () if isinstance(base, Selection) else tuple(sorted(base.parameters, key=str))
+        return tuple(sorted(self.attention.parameters, key=str))
 
     @cached_property
     def breaks_at_zero(self) -> bool:
         """Whether the formula of the kernel has a breakpoint (kink, jump or pole) at 0."""
-        base = self.attention.base
-        return not isinstance(base, Selection) and any(e.subs(x, 0) == 0 for e in breakpoint_equations(base.kernel, x))
+        kernel = self.attention.kernel
+        return not isinstance(kernel, Selection) and any(e.subs(x, 0) == 0 for e in breakpoint_equations(kernel, x))
 
     @cached_property
     def signed_log_kernel(self) -> Callable[..., tuple[Any, Any]]:
         """(sign of kappa(x, *own), log |kappa(x, *own)|) on arrays; the logarithm is finite where kappa itself overflows."""
-        base = self.attention.base
-        assert isinstance(base, Attention)
-        function = signed_log(base.kernel, (x, *self.own))
+        function = signed_log(self.attention.kernel, (x, *self.own))
 
         def of(points: Any, *own: float) -> tuple[Any, Any]:
             with np.errstate(all="ignore"):
@@ -139,9 +134,7 @@ class AttentionFunction:
                     "size at every position"
                 )
             return found
-        base = self.attention.base
-        alone = isinstance(base, Attention) and not base.is_normalised
-        own = setting.log_odds if alone or not setting.size else setting.log_prior
+        own = setting.log_prior if self.attention.is_normalised and setting.size else setting.log_odds
         if not np.all(np.isfinite(own)):
             raise CannotEvaluate("bias matched: every position is relevant; expected fewer than there are, or no bias")
         return own - setting.strength / 2 * float(setting.shares @ setting.norms) * setting.precision_diagonal
@@ -171,24 +164,23 @@ class AttentionFunction:
             CannotEvaluate: where a kernel overflows.
         """
         seen = scores @ place.scales.T
-        if isinstance(self.attention.base, Selection):
+        kernel = self.attention.kernel
+        if isinstance(kernel, Selection):
             leaning = seen if self.bias is None else seen + self.bias[:, None]
-            found = np.stack([_selection_weights(self.attention.base, s) for s in np.moveaxis(leaning, 2, 0)], axis=-1)
-        elif not self.attention.base.is_normalised:
+            found = np.stack([_selection_weights(kernel, s) for s in np.moveaxis(leaning, 2, 0)], axis=-1)
+        elif not self.attention.is_normalised:
             constant = place.bias if self.bias is None else place.bias + self.bias[:, None]
             found = self._unnormalised(seen + constant, place)
         else:
             found = self._normalised(seen, place)
         if not np.all(np.isfinite(found)):
             raise CannotEvaluate(
-                f"attention {self.attention.name}: overflows in float64 at this scale; expected a smaller one"
+                f"attention {self.attention.title}: overflows in float64 at this scale; expected a smaller one"
             )
         return found
 
     def _normalised(self, seen: Any, place: ParameterValues) -> Any:
-        base = self.attention.base
-        assert isinstance(base, Attention)
-        offset = float(base.offset)
+        offset = float(self.attention.offset)
         sign, logs = self.signed_log_kernel(seen, *place.own)
         logs = logs + place.weights + place.bias
         logs = logs if self.bias is None else logs + self.bias[:, None]
@@ -228,7 +220,9 @@ class AttentionFunction:
         sign, logs = self.signed_log_kernel(scores, *place.own)
         logs = logs - self._log_unit(place)
         if not np.max(logs) < LARGEST_LOG_WEIGHT:
-            raise CannotEvaluate(f"attention {self.attention.name}: its mean square overflows in float64 at this scale")
+            raise CannotEvaluate(
+                f"attention {self.attention.title}: its mean square overflows in float64 at this scale"
+            )
         return sign * np.exp(logs)
 
     @cached_property

@@ -26,6 +26,7 @@ from symslr.evaluation.location.means import (
     sum_of_estimates,
 )
 from symslr.evaluation.location.posterior import posterior
+from symslr.evaluation.location.routes import Need, Route, tried
 from symslr.evaluation.location.samples.attention import LargestKeys, SampledMoments
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.attention import (
@@ -37,9 +38,9 @@ from symslr.evaluation.location.tables.attention import (
 )
 from symslr.evaluation.location.tables.rules import SEARCH, Rule
 from symslr.evaluation.location.tables.selection import is_short, selected_row
+from symslr.model.attention import Attention
 from symslr.model.length_law import LengthLaw
-from symslr.model.location.attention import LocatedAttention
-from symslr.model.location.task import LocationTask
+from symslr.model.task import Task
 
 CONVERGED = 1e-12
 """Relative difference of two rules that have converged. The error falls exponentially, so the finer rule is far better."""
@@ -88,8 +89,8 @@ class QuadratureMoments:
         return found if apart <= CONVERGED else replace(found, inflation=SLOW_FACTOR)
 
 
-class Route(Protocol):
-    """A method that gives the row of moments.
+class Moments(Protocol):
+    """What gives the row of moments of an attention.
 
     Attributes:
         is_random: whether a search draws random points, others for every seed.
@@ -107,38 +108,106 @@ class Route(Protocol):
         ...
 
 
-def route(attend: AttentionFunction, seconds: float) -> Route:
+def _alone(attend: AttentionFunction) -> tuple[Setting, float] | None:
+    """(setting with independent keys, their deviation) in which the moments are the same."""
+    return (attend.setting, 1.0) if attend.setting.are_keys_independent else as_independent_keys(attend, attend.setting)
+
+
+def _tabled(attend: AttentionFunction, seconds: float) -> Moments:
+    plain, unit = _alone(attend)  # type: ignore[misc]
+    return QuadratureMoments(
+        lambda place, rule: tabled_row(attend, plain, replace(place, scales=unit * place.scales), rule),
+        "one-token tables in float64",
+    )
+
+
+def _along_chain(attend: AttentionFunction, seconds: float) -> Moments:
+    row, rounding = partial(along_chain.moments_along_chain, attend), 1e-15 + CHAIN_ROUNDING * attend.setting.length
+    return QuadratureMoments(row, "transfer operator along the chain in float64", rounding)
+
+
+def _given_common(attend: AttentionFunction, seconds: float) -> Moments:
+    parts = given_common_part(attend.setting)
+    assert parts is not None
+    return QuadratureMoments(
+        lambda place, rule: shared_row(attend, place, parts, rule),
+        "one-token tables given what keys share in float64",
+    )
+
+
+def _tables_apply(attend: AttentionFunction, found: tuple[Any, ...] | None) -> bool:
+    return found is not None and is_tabled(attend, found[0])
+
+
+MOMENTS = (
+    Route(
+        (
+            Need("independent keys, or no normaliser", lambda own: _alone(own) is not None),
+            Need(
+                "one kernel, of one relevant position or positions alike", lambda own: _tables_apply(own, _alone(own))
+            ),
+        ),
+        "one-token tables in float64",
+        "10 to 13",
+        _tabled,
+    ),
+    Route(
+        (
+            Need("one kernel and one normaliser, or none", lambda own: own.has_one_kernel),
+            Need(
+                "keys along a chain, values along a chain or of one correlation, up to six relevant or coins",
+                lambda own: along_chain.applies_to(own.setting, own.bias is None),
+            ),
+        ),
+        "transfer operator along the chain in float64",
+        "11 to 14",
+        _along_chain,
+    ),
+    Route(
+        (
+            Need("keys of one positive correlation", lambda own: given_common_part(own.setting) is not None),
+            Need("one kernel", lambda own: _tables_apply(own, given_common_part(own.setting))),
+        ),
+        "one-token tables given what keys share in float64",
+        "12 to 14",
+        _given_common,
+    ),
+    Route(
+        (
+            Need(
+                "a selection among up to three independent keys (top-k: four) along one direction, all alike", is_short
+            ),
+        ),
+        "rules over the least score that gets weight and those above it",
+        "12 to 15",
+        lambda own, _: QuadratureMoments(
+            partial(selected_row, own), "rules over the least score that gets weight and those above it"
+        ),
+    ),
+    Route(
+        (
+            Need(
+                "a selection among more than 256 independent keys, all alike",
+                lambda own: LargestKeys(own, 0.0).is_possible,
+            ),
+        ),
+        "the largest keys, drawn as such; standard error",
+        "3 to 5",
+        LargestKeys,
+    ),
+    Route((), "rules or randomised points over all keys, beside the posterior", "3 to 13", SampledMoments),
+)
+"""Routes to the moments of an attention, in the order in which they are tried."""
+
+
+def route(attend: AttentionFunction, seconds: float) -> Moments:
     """The most accurate method that gives the moments of an attention.
 
     Args:
         seconds: processor time of one value that is sampled.
     """
-    setting = attend.setting
-    alone = (setting, 1.0) if setting.are_keys_independent else as_independent_keys(attend, setting)
-    if alone is not None and is_tabled(attend, alone[0]):
-        plain, unit = alone
-        return QuadratureMoments(
-            lambda place, rule: tabled_row(attend, plain, replace(place, scales=unit * place.scales), rule),
-            "one-token tables in float64",
-        )
-    if attend.has_one_kernel and along_chain.applies_to(setting, attend.bias is None):
-        return QuadratureMoments(
-            partial(along_chain.moments_along_chain, attend),
-            "transfer operator along the chain in float64",
-            1e-15 + CHAIN_ROUNDING * setting.length,
-        )
-    parts = given_common_part(setting)
-    if parts is not None and is_tabled(attend, parts[0]):
-        return QuadratureMoments(
-            lambda place, rule: shared_row(attend, place, parts, rule),
-            "one-token tables given what keys share in float64",
-        )
-    if is_short(attend):
-        return QuadratureMoments(
-            partial(selected_row, attend), "rules over the least score that gets weight and those above it"
-        )
-    largest = LargestKeys(attend, seconds)
-    return largest if largest.is_possible else SampledMoments(attend, seconds)
+    found: Moments = tried(MOMENTS, attend, seconds)
+    return found
 
 
 def _relative_difference(found: Means) -> float:
@@ -159,11 +228,11 @@ class Risk:
     """
 
     attend: AttentionFunction
-    parts: tuple[tuple[float, Route], ...]
+    parts: tuple[tuple[float, Moments], ...]
     bayes_risks: tuple[tuple[float, Callable[[], Estimate]], ...]
 
     @classmethod
-    def of(cls, attention: LocatedAttention, task: LocationTask, seconds: float) -> Risk:
+    def of(cls, attention: Attention, task: Task, seconds: float) -> Risk:
         """The risk for a task whose symbols all have values.
 
         Args:
@@ -173,7 +242,7 @@ class Risk:
             CannotEvaluate: where samples are needed and the posterior mean is out of reach.
         """
         law = tuple(task.length) if isinstance(task.length, LengthLaw) else ((task.length, 1),)
-        parts: list[tuple[float, Route]] = []
+        parts: list[tuple[float, Moments]] = []
         bayes_risks: list[tuple[float, Callable[[], Estimate]]] = []
         for length, share in law:
             here = replace(task, length=length, noise=0).at({})

@@ -9,94 +9,63 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from mpmath import mpf, workdps
-from sympy import Expr, N, S, exp, sqrt
+from mpmath import mp, mpf, workdps
+from sympy import Expr, N, S, Symbol, exp, sqrt
 
+from symslr.evaluation.closed_form import closed_value
 from symslr.evaluation.engine import evaluate
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.fewer import or_fewer
 from symslr.evaluation.location.attention_function import ParameterValues
 from symslr.evaluation.location.bayes import GUARD_DIGITS, SECONDS, risk_from_excess, with_values
 from symslr.evaluation.location.means import Estimate
 from symslr.evaluation.location.minima.least import LeastRisk, least_risk_and_place
 from symslr.evaluation.location.minima.search import best_head
 from symslr.evaluation.location.moments import Risk
-from symslr.evaluation.location.weighed import least_of_largest, risk_of_largest
-from symslr.evaluation.minima.least import least_risk
+from symslr.evaluation.location.weighed import least_of_largest, risk_of_largest, weighed_risk
+from symslr.evaluation.minima.at_scale import risk_as_asked
+from symslr.evaluation.minima.least import all_on_the_largest
 from symslr.expression.value import Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
-from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Equicorrelated
-from symslr.model.location.task import LocationTask
 from symslr.model.symbols import x
+from symslr.model.task import Task
 from symslr.parallel.blas import on_one_blas_thread
 from symslr.theory.population import population_risk
+from symslr.theory.symbolic import infimum, least_formula, risk_formula
 
 
-@on_one_blas_thread
 def risk_value(
-    task: LocationTask,
-    attention: LocatedAttention | Attention,
+    task: Task,
+    attention: Attention,
     scale: object,
     values: Mapping[Any, object] | None = None,
     digits: int | None = None,
     seconds: float = SECONDS,
+    backend: str | None = None,
 ) -> Value:
     """The risk of an attention with one head along one direction at the scale a, and at its best value vector.
 
     Args:
-        task, values, digits, seconds: as for ``bayes_value``.
+        task, values, digits, backend, seconds: as for ``bayes_value``.
         attention: one head, without parameters of its own.
-        scale: of the key.
+        scale: of the key; infinite where the tokens are exchangeable and the attention has a kernel.
 
     Raises:
         CannotEvaluate: where more than a scale is to be known, or the digits are out of reach.
     """
-    began, here = time.perf_counter(), with_values(task, values)
-    plain, chosen, unit = _prepared(here, attention)
-    standard = _standard(plain, chosen)
-    if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
-        expr = population_risk(standard, chosen.base, exact(scale, "scale") * unit)
-        return evaluate(expr, {}, digits)
-    single = _single_selection(plain, chosen)
-    if (
-        single is not None
-        and (formula := risk_of_largest(single, chosen.base, exact(scale, "scale") * unit)) is not None
-    ):
-        return evaluate(formula, {}, digits)
-    risks = Risk.of(chosen, plain, seconds)
-    if chosen.heads > 1 or risks.attend.setting.directions > 1 or risks.attend.own or chosen.bias == "free":
-        raise CannotEvaluate(
-            "scale: given to an attention with more parameters than one scale; leave it out to find the best ones"
-        )
-    if exact(scale, "scale") == 0 and _is_silent(chosen):
-        return risk_from_excess(_of_silence(plain, seconds), here.noise, digits, began)
-    place = ParameterValues(np.array([[float(exact(scale, "scale") * unit)]]), np.zeros(1), 0.0, ())
-    return risk_from_excess(risks.value(place), here.noise, digits, began)
+    return _risk(task, attention, exact(scale, "scale"), values or {}, digits, seconds, backend, None)[0]
 
 
-def _is_silent(attention: LocatedAttention) -> bool:
-    """Whether all weights are 0 at the scale 0."""
-    base = attention.base
-    if not isinstance(base, Attention) or base.is_normalised or attention.bias is not None:
-        return False
-    return bool(base.kernel.subs(x, 0) == 0)
-
-
-def _of_silence(task: LocationTask, seconds: float) -> Estimate:
-    """The risk above Delta^2 where all weights are 0: E r^T C_v r, read from the moments of a constant attention."""
-    constant = LocatedAttention(Attention(exp(x), normaliser=None, name="constant"))
-    place = ParameterValues(np.zeros((1, 1)), np.zeros(1), 0.0, ())
-    return Risk.of(constant, task, seconds).value(place, lambda row: float(row[0]))
-
-
-@on_one_blas_thread
 def least_value(
-    task: LocationTask,
-    attention: LocatedAttention | Attention,
+    task: Task,
+    attention: Attention,
     values: Mapping[Any, object] | None = None,
     digits: int | None = None,
     seconds: float = SECONDS,
+    backend: str | None = None,
+    bounds: Mapping[Symbol, tuple[float, float]] | None = None,
 ) -> LeastRisk:
     """The least risk of an attention over its scales, head weights and own parameters, and where it is attained.
 
@@ -106,33 +75,139 @@ def least_value(
     where the risk is larger by more than its own, and is infinite where that is nowhere near.
 
     Args:
-        task, values, digits, seconds: as for ``bayes_value``.
+        task, values, digits, backend, seconds: as for ``bayes_value``.
         attention: with any heads, bias and filter. Of two separate heads that come together the method says so: their
             value vectors grow without bound, and the risk is that of the limit.
+        bounds: as for ``least_risk``.
 
     Raises:
         CannotEvaluate: where the search fails or the digits are out of reach.
     """
+    return _risk(task, attention, None, values or {}, digits, seconds, backend, bounds)
+
+
+@on_one_blas_thread
+def _risk(
+    task: Task,
+    attention: Attention,
+    scale: Expr | None,
+    values: Mapping[Any, object],
+    digits: int | None,
+    seconds: float,
+    backend: str | None,
+    bounds: Mapping[Symbol, tuple[float, float]] | None,
+) -> LeastRisk:
+    """The risk at a scale; without one the least, and where it is attained."""
+    if has_kernel_alone(task, attention):
+        alone = attention.having(filter=None)
+        closed = None if bounds or backend not in (None, "arb") else _closed(task, alone, scale, values, digits)
+        if closed is not None:
+            return closed
+        return or_fewer(digits, lambda wanted: risk_as_asked(task, alone, scale, values, wanted, backend, bounds))
+    if backend is not None or bounds:
+        what = {"arb": "certified", None: "bounds"}.get(backend, backend)
+        raise CannotEvaluate(f"{what}: not available for this task with {attention.title} attention; leave it out")
+    if scale is not None and scale.is_infinite:
+        raise CannotEvaluate(
+            f"scale: found {'inf' if scale.is_positive else '-inf'}, which is not available for this task with {attention.title} "
+            "attention; expected a number, or the largest score alone, top(1)"
+        )
     began, here = time.perf_counter(), with_values(task, values)
     plain, chosen, unit = _prepared(here, attention)
-    standard = _standard(plain, chosen)
-    if standard is not None:
-        assert isinstance(chosen.base, Attention)
-        value, places = least_risk(standard, chosen.base, {}, digits)
+    if has_kernel_alone(plain, chosen):
+        value, places = _risk(plain, chosen, scale and scale * unit, {}, digits, seconds, None, None)
         return value, {name: _rescaled(found, unit) if name == "a" else found for name, found in places.items()}
-    single = _single_selection(plain, chosen)
-    if single is not None and (known := least_of_largest(single, chosen.base, digits)) is not None:
-        return known
-    risks, one = Risk.of(chosen, plain, seconds), None
-    if chosen.heads > 1:
+    if plain.has_weight and chosen.is_selection and chosen.having(filter=None).is_plain:
+        known = _known_of_selection(plain, chosen, scale, digits)
+        if known is not None:
+            return known
+    if not plain.is_located and not (chosen.is_selection and chosen.is_plain):
+        raise CannotEvaluate(
+            f"attention {chosen.title}: found heads, a bias or a filter on the task {task.name}, whose positions only its weight "
+            "tells apart; expected a law of location beside it"
+        )
+    risks = Risk.of(chosen, plain, seconds) if plain.is_located else weighed_risk(plain, chosen, seconds)
+    if scale is None:
+        value, places = least_risk_and_place(
+            risks, here.noise, digits, began, float(unit), _one_head(chosen, plain, seconds)
+        )
+        return value, {
+            **places,
+            **({"o": _offset(chosen, places["b"])} if "b" in places and chosen.is_normalised else {}),
+        }
+    if chosen.heads > 1 or risks.attend.setting.directions > 1 or risks.attend.own or chosen.bias == "free":
+        raise CannotEvaluate(
+            "scale: given to an attention with more parameters than one scale; leave it out to find the best ones"
+        )
+    if scale == 0 and _is_silent(chosen):
+        return risk_from_excess(_of_silence(plain, seconds), here.noise, digits, began), {}
+    place = ParameterValues(np.array([[float(scale * unit)]]), np.zeros(1), 0.0, ())
+    return risk_from_excess(risks.value(place), here.noise, digits, began), {}
+
+
+def has_kernel_alone(task: Task, attention: Attention) -> bool:
+    """Whether tokens are exchangeable and independent, and one kernel of single keys weights them."""
+    matched = attention.having(filter=None) if attention.filter == "matched" else attention
+    return task.has_weight and matched.is_plain and not attention.is_selection
+
+
+def _closed(
+    task: Task, attention: Attention, scale: Expr | None, values: Mapping[Any, object], digits: int | None
+) -> LeastRisk | None:
+    """The risk by a formula without integrals.
+
+    No expectation of a normalised attention has a closed form, nor a minimum over several variables, and looking for one
+    takes longer than the number.
+    """
+    free = {symbol.name for symbol in attention.parameters} - set(map(str, values))
+    if attention.is_normalised or (free if scale is None else scale.is_infinite):
+        return None
+    if scale is not None:
+        return closed_value(
+            risk_formula(task, attention, scale), population_risk(task, attention, scale), values, digits
+        )
+    formula = least_formula(task, attention)
+    quantity = None if formula.place is None else infimum(task, attention, formula.place)
+    return None if quantity is None else closed_value(formula, quantity, values, digits)
+
+
+def _known_of_selection(task: Task, selection: Attention, scale: Expr | None, digits: int | None) -> LeastRisk | None:
+    """The risk of a selection that a formula gives, or its least, as far as one is known."""
+    if scale is not None:
+        formula = risk_of_largest(task, selection, scale)
+        return None if formula is None else (evaluate(formula, {}, digits), {})
+    if task.law.selects_largest:
+        return all_on_the_largest(evaluate(task.noise**2, {}, digits))
+    return least_of_largest(task, selection, digits)
+
+
+def _offset(attention: Attention, bias: Value) -> Value:
+    """The offset that a constant added to all scores amounts to, o e^{-b}."""
+    offset = mpf(str(N(attention.offset, GUARD_DIGITS))) * mp.exp(-bias.value)
+    return replace(bias, value=offset, error=offset * mp.expm1(bias.error), digits=0 if bias.error > 1 else bias.digits)
+
+
+def _one_head(attention: Attention, task: Task, seconds: float) -> Any:
+    """The best scale of one head, from which a search for several begins; None where there is one, or none is found."""
+    if attention.heads > 1:
         with suppress(CannotEvaluate):
-            one = best_head(Risk.of(replace(chosen, heads=1, separate=False), plain, seconds))
-    return least_risk_and_place(risks, here.noise, digits, began, float(unit), one)
+            return best_head(Risk.of(attention.having(heads=1, separate=False), task, seconds))
+    return None
 
 
-def _prepared(
-    task: LocationTask, attention: LocatedAttention | Attention
-) -> tuple[LocationTask, LocatedAttention, Expr]:
+def _is_silent(attention: Attention) -> bool:
+    """Whether all weights are 0 at the scale 0."""
+    return not attention.is_normalised and attention.bias is None and attention.kernel.subs(x, 0) == 0
+
+
+def _of_silence(task: Task, seconds: float) -> Estimate:
+    """The risk above Delta^2 where all weights are 0: E r^T C_v r, read from the moments of a constant attention."""
+    constant = Attention(exp(x), normaliser=None, name="constant")
+    place = ParameterValues(np.zeros((1, 1)), np.zeros(1), 0.0, ())
+    return Risk.of(constant, task, seconds).value(place, lambda row: float(row[0]))
+
+
+def _prepared(task: Task, attention: Attention) -> tuple[Task, Attention, Expr]:
     """(task, attention, unit): the attention with constants in its kernel, and keys made independent where it ignores a common
     shift.
 
@@ -140,30 +215,15 @@ def _prepared(
     and C^-1 chi is chi/(v (1 - rho)) plus a common shift. Softmax and selections do not see the shift. ``unit`` is what a scale of
     the original task is multiplied by.
     """
-    located = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    attention = located.with_constant_inside()
-    base = attention.base
-    blind = isinstance(base, Selection) or (base.kernel == exp(x) and base.is_normalised and base.offset == 0)
+    attention = attention.with_constant_inside()
+    by_ratios = attention.is_selection or attention.kernel == exp(x)
+    blind = by_ratios and attention.is_normalised and attention.offset == 0
     found = None if task.key_covariance is None else task.key_covariance.structure
     if not isinstance(found, Equicorrelated) or not blind or attention.filter not in (None, "matched"):
         return task, attention, S.One
     plain = replace(task, strength=task.strength / found.own_variance, key_covariance=None)
     unit = sqrt(found.own_variance)
-    return plain, replace(attention, filter=None), unit if attention.filter is None else 1 / unit
-
-
-def _standard(task: LocationTask, attention: LocatedAttention) -> Any:
-    """The task as a ``Task`` with exchangeable tokens, where it is one and the attention has one head, no bias and no filter."""
-    plain = attention.heads == 1 and attention.bias is None and attention.filter in (None, "matched")
-    if isinstance(attention.base, Selection) or not plain or task.key_covariance is not None:
-        return None
-    return task.reduced()
-
-
-def _single_selection(task: LocationTask, attention: LocatedAttention) -> Any:
-    """The task as a ``Task`` with exchangeable tokens, for a selection by the keys themselves."""
-    plain = attention.heads == 1 and attention.bias is None and attention.filter in (None, "matched")
-    return task.reduced() if isinstance(attention.base, Selection) and plain and task.key_covariance is None else None
+    return plain, attention.having(filter=None), unit if attention.filter is None else 1 / unit
 
 
 def _rescaled(value: Value, unit: Expr) -> Value:

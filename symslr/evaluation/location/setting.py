@@ -14,9 +14,9 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.subsets.counts import inclusion_probabilities
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.location.covariance import AutoRegressive, Covariance, Equicorrelated
-from symslr.model.location.task import LocationTask
 from symslr.model.location.where import Independent, OnePosition, Subset, Where
 from symslr.model.symbols import L, l
+from symslr.model.task import Task
 
 LONGEST_PRIOR = 10**7
 """Most positions for which log pi_l is stored as an array: 80 MB."""
@@ -38,7 +38,7 @@ class Setting:
         shares: their probabilities, shape (support,).
     """
 
-    task: LocationTask
+    task: Task
     length: int
     size: int
     strength: float
@@ -47,7 +47,7 @@ class Setting:
     shares: Any
 
     @classmethod
-    def of(cls, task: LocationTask) -> Setting:
+    def of(cls, task: Task) -> Setting:
         """The setting of a task at a fixed length, whose symbols all have their values.
 
         Raises:

@@ -5,8 +5,7 @@ Given the tokens the relevant one is l with probability p_l, so the risk above t
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,28 +15,24 @@ from sympy import Expr, S
 
 from symslr.evaluation.engine import evaluate
 from symslr.evaluation.location.attention_function import AttentionFunction, ParameterValues
-from symslr.evaluation.location.bayes import SECONDS, risk_from_excess
 from symslr.evaluation.location.means import Estimate, Means, least_squares_residual
-from symslr.evaluation.location.minima.least import LeastRisk, least_risk_and_place
-from symslr.evaluation.location.moments import Risk, Route
+from symslr.evaluation.location.minima.least import LeastRisk
+from symslr.evaluation.location.moments import Moments, Risk
+from symslr.evaluation.location.routes import Need, Route
 from symslr.evaluation.location.samples.points import RELATIVE_ERROR, REPLICATIONS, refined
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.rules import SEARCH, Rule
-from symslr.evaluation.minima.least import all_on_the_largest
 from symslr.evaluation.sampling.points import uniforms
 from symslr.evaluation.sampling.sequences import Draws
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.special import NormalCdf
-from symslr.expression.value import Kind, Value
-from symslr.model.attention import Attention
+from symslr.expression.value import Kind
+from symslr.model.attention import Attention, Selection
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
-from symslr.model.location.attention import LocatedAttention, Selection
-from symslr.model.location.task import LocationTask
-from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
-from symslr.model.symbols import Delta, L, chi, epsilon, x
+from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.symbols import L, chi, epsilon, x
 from symslr.model.task import Task
-from symslr.parallel.blas import on_one_blas_thread
 from symslr.theory.bayes import bayes_risk
 from symslr.theory.definitions import over_length
 
@@ -45,69 +40,15 @@ SEARCH_SEQUENCES, SEARCH_KEYS = 2**12, 2**17
 """Most sequences drawn for a search, and most keys of all of them together (1 MiB)."""
 
 
-@on_one_blas_thread
-def selected_risk(
-    task: Task,
-    selection: Selection,
-    scale: object,
-    values: Mapping[Any, object],
-    digits: int | None = None,
-    seconds: float = SECONDS,
-) -> Value:
-    """The risk of a selection at the scale a, and at its best value vector.
-
-    Args:
-        task: with any weight.
-        values: a number for every free symbol.
-        digits: significant digits wanted; by default those that the samples give.
-        seconds: processor time of the samples.
-
-    Raises:
-        CannotEvaluate: where the digits are out of reach, or the posterior has no kernel.
-        ValueError: for missing values.
-    """
-    began, here = time.perf_counter(), _with_values(task, values)
-    formula = risk_of_largest(here, selection, scale)
-    if formula is not None:
-        return evaluate(formula, {}, digits)
-    risks = _risk(here, selection, seconds)
-    place = ParameterValues(np.array([[float(exact(scale, "scale"))]]), np.zeros(1), 0.0, ())
-    return risk_from_excess(risks.value(place), here.noise, digits, began)
-
-
-@on_one_blas_thread
-def least_selected_risk(
-    task: Task,
-    selection: Selection,
-    values: Mapping[Any, object],
-    digits: int | None = None,
-    seconds: float = SECONDS,
-) -> LeastRisk:
-    """The least risk of a selection over its scales, and where it is attained; arguments as for ``selected_risk``.
-
-    Where the largest token is the relevant one it is Delta^2: at large scales every selection gives all weight to that.
-
-    Raises:
-        CannotEvaluate, ValueError: as ``selected_risk``.
-    """
-    began, here = time.perf_counter(), _with_values(task, values)
-    if here.law.selects_largest:
-        return all_on_the_largest(evaluate(here.noise**2, {}, digits))
-    known = least_of_largest(here, selection, digits)
-    if known is not None:
-        return known
-    return least_risk_and_place(_risk(here, selection, seconds), here.noise, digits, began)
-
-
-def risk_of_largest(task: Task, selection: Attention | Selection, scale: object) -> Expr | None:
+def risk_of_largest(task: Task, selection: Attention, scale: object) -> Expr | None:
     """The risk of top(1) at a scale that is not 0, as a formula: Delta^2 + 1 - P^2, P = E g(x) Phi(+-x)^(L-1) of one N(0, 1) token.
 
     None for another selection, and where the posterior is not that of single tokens that are N(0, 1).
     """
-    own = task.weight.subs(chi[epsilon], x)
-    if selection != Selection("top", 1) or exact(scale, "scale") == 0 or own.has(chi, epsilon, L):
+    own = task.law.weight.subs(chi[epsilon], x)
+    if selection.kernel != Selection("top", 1) or exact(scale, "scale") == 0 or own.has(chi, epsilon, L):
         return None
-    if task.base != STANDARD_NORMAL:
+    if task.law.base != STANDARD_NORMAL:
         return None
     side = 1 if exact(scale, "scale") > 0 else -1
     hit = ScalarExpectation(own * NormalCdf(side * x) ** (L - 1), x, STANDARD_NORMAL)
@@ -116,7 +57,7 @@ def risk_of_largest(task: Task, selection: Attention | Selection, scale: object)
     )
 
 
-def least_of_largest(task: Task, selection: Attention | Selection, digits: int | None) -> LeastRisk | None:
+def least_of_largest(task: Task, selection: Attention, digits: int | None) -> LeastRisk | None:
     """The least risk of top(1), which is the same at every scale of one sign; None as ``risk_of_largest``."""
     exprs = {said: risk_of_largest(task, selection, sign) for said, sign in (("every a > 0", 1), ("every a < 0", -1))}
     if None in exprs.values():
@@ -180,42 +121,32 @@ class SelectionMoments:
         return total / count
 
 
-def _with_values(task: Task, values: Mapping[Any, object]) -> Task:
-    """The task with numbers for its symbols.
-
-    Raises:
-        ValueError: naming those that are missing.
-    """
-    given = {str(key): exact(value) for key, value in values.items() if not isinstance(value, LengthLaw)}
-    length = values.get(L, values.get("L", task.length)) if task.length == L else task.length
-
-    def put_in(expr: Expr) -> Expr:
-        return expr.subs({s: given[s.name] for s in expr.free_symbols if s.is_Symbol and s.name in given and s != L})
-
-    base = ScalarLaw(*map(put_in, task.base.args))
-    noise = put_in(task.noise)
-    found = Task(put_in(task.weight), length, S.Zero if noise == Delta else noise, base, task.name)
-    missing = ", ".join(sorted(map(str, (found.law.free_symbols - {L}) | ({L} if found.length == L else set()))))
-    if missing:
-        raise ValueError(f"task {task.name}: no value for {missing}; expected one for every symbol")
-    return found
-
-
-def _risk(task: Task, selection: Selection, seconds: float) -> Risk:
+def weighed_risk(task: Task, selection: Attention, seconds: float) -> Risk:
     """The risk of a selection under a task whose symbols all have their values."""
     draws = Draws.of(task.law)
     lengths = tuple(task.length) if isinstance(task.length, LengthLaw) else ((task.length, S.One),)
-    parts: list[tuple[float, Route]] = []
+    parts: list[tuple[float, Moments]] = []
     bayes_risks: list[tuple[float, Callable[[], Estimate]]] = []
     for length, share in lengths:
         # without bias and filter only the length of the setting is used
-        attend = AttentionFunction.of(
-            LocatedAttention(selection), Setting.of(LocationTask(length=length, strength=S.One, noise=S.Zero))
-        )
+        attend = AttentionFunction.of(selection, Setting.of(Task(length=length, strength=S.One, noise=S.Zero)))
         parts.append((float(share), SelectionMoments(attend, draws, seconds / len(lengths))))
         if not draws.has_importance:
             bayes_risks.append((float(share), _bayes(replace(task, length=length, noise=S.Zero))))
     return Risk(attend, tuple(parts), tuple(bayes_risks))
+
+
+WEIGHED = Route(
+    (
+        Need(
+            "a selection, on a task by a weight that selects a token or is one of the relevant token alone",
+            lambda t: not t.is_located,
+        ),
+    ),
+    "sequences drawn through quantiles, beside the posterior; standard error",
+    "4 to 7",
+    weighed_risk,
+)
 
 
 def _bayes(task: Task) -> Callable[[], Estimate]:

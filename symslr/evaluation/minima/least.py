@@ -22,6 +22,7 @@ from symslr.evaluation.minima.tokens import Attended
 from symslr.expression.folded import Activation
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
+from symslr.model.catalogue import kernel_attention_of
 from symslr.model.exact import check_is
 from symslr.model.homogeneous import degree, has_parity
 from symslr.model.symbols import a, epsilon, x
@@ -67,7 +68,7 @@ def least_risk(
         CannotEvaluate: where the minimum is not found, or the digits are out of reach.
     """
     check_is(task, Task, "task", "SpikedSLR()")
-    check_is(attention, Attention, "attention", "softmax")
+    attention = kernel_attention_of(attention)
     check_is(values, Mapping, "values", '{"L": 3, "nu": 2}')
     risk, least = population_risk(task, attention), minimal_risk(task, attention)
     variables = list(least.variables)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from symslr.model.location.covariance import Covariance as Covariance
     from symslr.model.location.signal import SignalLaw as SignalLaw
-    from symslr.model.location.task import LocationTask as LocationTask
     from symslr.model.location.where import Independent as Independent
     from symslr.model.location.where import OnePosition as OnePosition
     from symslr.model.location.where import Subset as Subset

@@ -10,6 +10,7 @@ from sympy import Expr, S, Tuple, simplify
 from symslr.model.exact import NotExact, exact
 from symslr.model.form import check_parameters
 from symslr.model.text import parse_expression
+from symslr.model.text_numbers import split_outside
 
 Vector = tuple[Expr, ...]
 
@@ -103,28 +104,16 @@ def signal_from_text(text: str, parameters: Mapping[str, Expr] = {}) -> SignalLa
         ValueError: in one line, for anything else.
     """
     pairs = []
-    for part in _outside_parentheses(text, ","):
+    for part in split_outside(text, ","):
         value, colon, share = part.partition(":")
         if not colon:
             raise ValueError(f"signal: found {part[:40]!r}; expected value:probability, such as 1:1/2 or (1,0):1/2")
         inner = value.strip(" ")
-        is_vector = inner.startswith("(") and inner.endswith(")") and len(_outside_parentheses(inner[1:-1], ",")) > 1
-        entries = _outside_parentheses(inner[1:-1], ",") if is_vector else [inner]
+        is_vector = inner.startswith("(") and inner.endswith(")") and len(split_outside(inner[1:-1], ",")) > 1
+        entries = split_outside(inner[1:-1], ",") if is_vector else [inner]
         theta = tuple(parse_expression(entry, parameters, what="signal") for entry in entries)
         pairs.append((theta, parse_expression(share, parameters, what="signal")))
     return SignalLaw(tuple(pairs))
-
-
-def _outside_parentheses(text: str, mark: str) -> list[str]:
-    """The parts of a text between the marks that stand in no parentheses."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character == "(") - (character == ")")
-        if character == mark and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts
 
 
 def _vector(value: object) -> Vector:

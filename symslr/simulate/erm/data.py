@@ -131,7 +131,7 @@ def _exact_rule(task: Task, values: Values, length: int) -> Placement:
     rule = placement(task.law.subs(L, length), values)
     if isinstance(rule, Reweighting):
         raise ValueError(
-            f"task {task.name}: its weight {in_brief(task.weight)} can only be sampled by importance weights; expected a weight"
+            f"task {task.name}: its weight {in_brief(task.law.weight)} can only be sampled by importance weights; expected a weight"
             " of the relevant token alone, or one that sums to L over the positions"
         )
     return rule

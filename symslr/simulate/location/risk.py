@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from symslr.model.location import LocationTask
+from symslr.model.task import Task
 from symslr.simulate.estimate import Estimate, RunningMean
 from symslr.simulate.location.posterior import Posterior
 from symslr.simulate.location.sampler import LocationSampler
@@ -18,7 +18,7 @@ AttentionFunction = Callable[[Array], Array]
 
 
 def location_monte_carlo(
-    task: LocationTask,
+    task: Task,
     attention: AttentionFunction,
     values: Values,
     *,
@@ -48,7 +48,7 @@ def location_monte_carlo(
     return total.estimate(seed, f"risk of {name} on {task.name}: configurations, keys and values, c = {scale:.6g}")
 
 
-def bayes_location_monte_carlo(task: LocationTask, values: Values, *, size: int, seed: int) -> Estimate:
+def bayes_location_monte_carlo(task: Task, values: Values, *, size: int, seed: int) -> Estimate:
     """E (y - E[y|X])^2, the posterior by writing out every configuration.
 
     Raises:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sympy import Expr, Integer
 
-from symslr.model.location import Covariance, Independent, LocationTask, OnePosition, Subset
+from symslr.model.location import Covariance, Independent, OnePosition, Subset
 from symslr.model.symbols import L, l
+from symslr.model.task import Task
 from symslr.simulate.log_domain import Array
 from symslr.simulate.values import Values, checked_length, substitution
 
@@ -57,7 +58,7 @@ class LocationSampler:
         keys, values: covariances over positions, shape (L, L).
     """
 
-    task: LocationTask
+    task: Task
     length: int
     strength: float
     noise: float
@@ -68,7 +69,7 @@ class LocationSampler:
     values: Array
 
     @classmethod
-    def of(cls, task: LocationTask, values: Values) -> LocationSampler:
+    def of(cls, task: Task, values: Values) -> LocationSampler:
         """The sampler of a task at values of its parameters.
 
         Raises:
@@ -154,7 +155,7 @@ class LocationSampler:
         return taken
 
 
-def _weights(task: LocationTask, length: int) -> Array:
+def _weights(task: Task, length: int) -> Array:
     located = task.location
     if isinstance(located, Independent):
         places = range(1, length + 1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from symslr.extras import need
-from symslr.model.location import LocationTask
+from symslr.model.task import Task
 from symslr.simulate.estimate import Estimate, RunningMean
 from symslr.simulate.location.sampler import LocationSample, LocationSampler
 from symslr.simulate.log_domain import Array
@@ -46,7 +46,7 @@ class TrainedHeads:
 
 
 def train_heads(
-    task: LocationTask, values: Values, heads: int, recipe: Recipe, seed: int, *, joint: bool = True
+    task: Task, values: Values, heads: int, recipe: Recipe, seed: int, *, joint: bool = True
 ) -> TrainedHeads:
     """Train f(X) = sum_{h, l} a_{h l} <v_h, x_l> on the squared loss.
 

@@ -60,6 +60,13 @@ def attention(asked: Mapping[str, str], files: Mapping[str, str], found: Problem
     return model.attention(wanted, found.attention)
 
 
+def kernel_attention(asked: Mapping[str, str], files: Mapping[str, str], found: Problem) -> Attention:
+    """As ``attention``, of one kernel of single keys."""
+    from symslr.model.catalogue import kernel_attention_of
+
+    return kernel_attention_of(attention(asked, files, found))
+
+
 def values_with_shift(asked: Mapping[str, str], found: Problem, chosen: Attention) -> dict[Any, Any]:
     """The problem's values, and those of the parameters that the kernel is minimised over (c of erf) from ``shift``."""
     return {**found.values, **dict.fromkeys(map(str, chosen.bounds), real(asked["shift"]))}

@@ -20,8 +20,7 @@ def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
     """{"risk": E_Bayes}."""
-    from symslr.evaluation import evaluate
-    from symslr.theory.bayes import bayes_risk
+    from symslr.evaluation.location import bayes_value
 
     found = problem(asked, files)
-    return {"risk": evaluate(bayes_risk(found.task), found.values, digits=int(asked["digits"]))}
+    return {"risk": bayes_value(found.task, found.values, int(asked["digits"]))}

@@ -10,7 +10,7 @@ from symslr.evaluation import Value
 from symslr.expression.value import Kind
 from symslr.simulate.erm import OPTIMISERS, erm_replicates
 from symslr.study.parameter import Parameter, count, counts, number, one_of, positive
-from symslr.study.points.asked import ATTENTION, SHIFT, TASK, attention, problem, real, values_with_shift
+from symslr.study.points.asked import ATTENTION, SHIFT, TASK, kernel_attention, problem, real, values_with_shift
 
 PARAMETERS = (
     *TASK,
@@ -32,13 +32,13 @@ PARAMETERS = (
 
 def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
     """Refuse a task or an attention that is none."""
-    attention(asked, files, problem(asked, files))
+    kernel_attention(asked, files, problem(asked, files))
 
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
     """Test risk and order parameters with their standard errors over training sets, and the worst gradient norm."""
     found = problem(asked, files)
-    chosen = attention(asked, files, found)
+    chosen = kernel_attention(asked, files, found)
     seeds = asked["seeds"].split(",") if asked["seeds"] else [str(seed + i) for i in range(int(asked["replicates"]))]
     runs = erm_replicates(
         found.task,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from symslr.study.parameter import Parameter, count, flag, one_of, positive
-from symslr.study.points.asked import ATTENTION, SHIFT, TASK, attention, problem, real, values_with_shift
+from symslr.study.points.asked import ATTENTION, SHIFT, TASK, kernel_attention, problem, real, values_with_shift
 
 if TYPE_CHECKING:
     from symslr.expression.value import Value
@@ -30,7 +30,7 @@ def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
     given = bool(asked["r_k"]), bool(asked["r_v"])
     if given != ((False, False) if asked["tuned"] == "true" else (True, True)):
         raise ValueError("r_k, r_v: expected both, or tuned = true without them")
-    attention(asked, files, problem(asked, files))
+    kernel_attention(asked, files, problem(asked, files))
 
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
@@ -45,7 +45,7 @@ def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> di
 
     check(asked, files)
     found = problem(asked, files)
-    chosen, alpha = attention(asked, files, found), real(asked["alpha"])
+    chosen, alpha = kernel_attention(asked, files, found), real(asked["alpha"])
     values = values_with_shift(asked, found, chosen)
     precision, start = real(asked["precision"]), int(asked["seed"])
     if asked["tuned"] == "true":

@@ -23,7 +23,6 @@ from symslr.evaluation.location.chains.segments import Key, Segment, attention_t
 from symslr.evaluation.location.setting import Setting, chain_parameters
 from symslr.evaluation.location.tables.attention import as_independent_keys, attention_reach
 from symslr.evaluation.location.tables.rules import Rule, lowest_log_u, over_log_u
-from symslr.model.attention import Attention
 from symslr.model.location.covariance import Covariance, Equicorrelated
 
 REACH = 9.0
@@ -138,9 +137,8 @@ class _Chain:
     @cached_property
     def offset(self) -> float | None:
         """o of the normaliser, or None where nothing normalises."""
-        base = self.attend.attention.base
-        assert isinstance(base, Attention)
-        return float(base.offset) if base.is_normalised else None
+        attention = self.attend.attention
+        return float(attention.offset) if attention.is_normalised else None
 
     def picks(self, keys: Any, bias: float) -> Any:
         """log k at keys (n,) with a bias; k itself without a normaliser."""

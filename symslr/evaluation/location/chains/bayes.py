@@ -43,15 +43,15 @@ KEY_STEP, LOG_U_STEP = 0.4, 0.22
 
 
 def chain_means(setting: Setting) -> Means | None:
-    """E (r - a)^T C_v (r - a) for one relevant position; None where the covariances are not those of chains, or weights so steep
-    that more than ``MOST_NODES`` nodes would be needed.
+    """E (r - a)^T C_v (r - a) for one relevant position among keys and values along chains; None where weights are so steep that
+    more than ``MOST_NODES`` nodes would be needed.
 
     Raises:
         CannotEvaluate: for sequences that are too long to walk along.
     """
     keys, values = chain_parameters(setting.task.key_covariance), chain_parameters(setting.task.value_covariance)
-    if keys is None or values is None or setting.directions > 1 or setting.size != 1 or setting.length == 1:
-        return None
+    assert keys is not None
+    assert values is not None
     if setting.length > LONGEST and not setting.is_uniform:
         raise CannotEvaluate(f"found {setting.length} correlated positions with a prior; expected at most {LONGEST}")
     if len(_Chain.of(setting, keys, values, FINE).nodes) > MOST_NODES:

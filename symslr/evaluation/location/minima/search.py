@@ -83,7 +83,7 @@ def minimiser(risks: Risk, parameters: ParameterSpace, one: tuple[Any, Any] | No
         starts.insert(0, np.concatenate([np.tile(one[0], parameters.heads), np.zeros(parameters.joint), one[1]]))
     chosen = [*_lowest(risk, starts), *_lowest(risk, _far_biases(risks, parameters))]
     if not chosen:
-        raise CannotEvaluate(f"attention {risks.attend.attention.name}: no finite risk at any scale that was tried")
+        raise CannotEvaluate(f"attention {risks.attend.attention.title}: no finite risk at any scale that was tried")
     rough = partial(newton_descent, risk, fineness=COARSE_DESCENT)
     place = min(map(rough, chosen), key=risk)
     return place if risks.is_random else fine_descent(risks, parameters)(place)

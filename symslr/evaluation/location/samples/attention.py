@@ -201,7 +201,7 @@ class LargestKeys:
                 return found
             keys *= 2
         raise CannotEvaluate(
-            f"attention {self.attend.attention.name}: at this scale more than {MOST_KEYS} of "
+            f"attention {self.attend.attention.title}: at this scale more than {MOST_KEYS} of "
             f"{self.attend.setting.length} tokens get weight; expected a larger one"
         )
 

@@ -90,16 +90,11 @@ class Token:
 
 
 def pairs_means(setting: Setting) -> Means | None:
-    """E|r - a|^2 for two relevant tokens with uniform prior among independent ones, L > 2; None for other laws.
+    """E|r - a|^2 for two relevant tokens with uniform prior among independent ones, L > 2; None where no mesh has the nodes.
 
     Raises:
         CannotEvaluate: where the integral does not converge.
     """
-    alike = setting.is_uniform and setting.are_keys_independent and setting.are_values_independent
-    if setting.size != 2 or not alike or setting.directions > 1 or setting.length == 2:
-        return None
-    if setting.strength == 0 or not np.any(setting.values):
-        return None
     method = "Laplace integral and series below the largest weight in float64"
     return by_two_rules(partial(_risk, Token.of(setting), setting.length - 1), method, ROUNDING)
 

@@ -15,7 +15,6 @@ from symslr.evaluation.location.setting import Setting, shared_and_own_variance
 from symslr.evaluation.location.tables import laplace
 from symslr.evaluation.location.tables.rules import Rule, has_grid, key_step
 from symslr.evaluation.location.tables.tokens import Nodes, mean_square_reach, nodes, nodes_around_zero
-from symslr.model.attention import Attention
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.where import Independent, OnePosition
 
@@ -37,19 +36,20 @@ MOST_VALUES = 2**24
 
 def is_tabled(attend: AttentionFunction, setting: Setting) -> bool:
     """Whether one-token tables give the moments in a setting with independent keys."""
-    base, alike = attend.attention.base, attend.bias is None
-    is_quick = attend.attention.heads == 1 or has_grid(setting)
-    if not ((attend.has_one_kernel or attend.is_elementwise) and is_quick) or not isinstance(base, Attention):
+    attention = attend.attention
+    is_quick = attention.heads == 1 or has_grid(setting)
+    if not ((attend.has_one_kernel or attend.is_elementwise) and is_quick) or attention.is_selection:
         return False
     if not (setting.are_values_independent or _has_common_values(attend, setting)):
         return False
-    return not base.is_normalised or isinstance(setting.task.location, OnePosition) or (setting.is_uniform and alike)
+    alike = isinstance(setting.task.location, OnePosition) or (setting.is_uniform and attend.bias is None)
+    return not attention.is_normalised or alike
 
 
 def _has_common_values(attend: AttentionFunction, setting: Setting) -> bool:
     """Whether values have one correlation, and attentions sum to 1 as the read-out does."""
-    covariance, base = setting.task.value_covariance, attend.attention.base
-    sums = isinstance(base, Attention) and base.is_normalised and base.offset == 0
+    covariance, attention = setting.task.value_covariance, attend.attention
+    sums = not attention.is_selection and attention.is_normalised and attention.offset == 0
     common = covariance is not None and isinstance(covariance.structure, Equicorrelated)
     return common and sums and not isinstance(setting.task.location, Independent)
 
@@ -72,9 +72,9 @@ def as_independent_keys(attend: AttentionFunction, setting: Setting) -> tuple[Se
 
     Their moments depend on the law of single keys only, whatever the correlations. None with a normaliser, or unequal variances.
     """
-    covariance, base = setting.task.key_covariance, attend.attention.base
+    covariance = setting.task.key_covariance
     variance = S.One if covariance is None else covariance.variance
-    if variance is None or not isinstance(base, Attention) or base.is_normalised:
+    if variance is None or attend.attention.is_normalised:
         return None
     return setting.with_independent_keys(variance), float(variance) ** 0.5
 
@@ -101,9 +101,8 @@ def tabled_row(
     attend: AttentionFunction, setting: Setting, place: ParameterValues, rule: Rule, shift: float = 0.0
 ) -> Any:
     """The row of moments for independent keys; the attention sees every key plus ``shift``."""
-    base, (line, place) = attend.attention.base, _along_head(setting, place)
-    assert isinstance(base, Attention)
-    if not base.is_normalised:
+    attention, (line, place) = attend.attention, _along_head(setting, place)
+    if not attention.is_normalised:
         reach = attention_reach(attend, line, place, shift)
         is_split = attend.breaks_at_zero and line.directions == 1 and attend.bias is None and place.bias == shift == 0
         if is_split:
@@ -127,7 +126,7 @@ def tabled_row(
     else:
         found = nodes(line, key_step(line, rule, place.slope), rule.least)
         log_kernel = of(found.keys)
-    offset = float(base.offset)
+    offset = float(attention.offset)
     if isinstance(setting.task.location, OnePosition):
         positions = laplace.positions(setting, attend.bias)
         hit, norm, _ = laplace.one_position(found, log_kernel, positions, offset, rule)

@@ -31,13 +31,10 @@ LOAD = 0.2
 """Step of the trapezoid rule over log u."""
 
 
-def common_means(setting: Setting) -> Means | None:
-    """E|r - a|^2 for one relevant position; None unless keys have one positive correlation and values are independent."""
+def common_means(setting: Setting) -> Means:
+    """E|r - a|^2 for one relevant position, keys of one positive correlation along one direction and independent values."""
     parts = given_common_part(setting)
-    if setting.size != 1 or not setting.are_values_independent or parts is None or setting.length == 1:
-        return None
-    if not setting.is_uniform and setting.length > LONGEST:
-        return None
+    assert parts is not None
     plain, _, ratio = parts
     return by_two_rules(
         partial(_risk, setting, plain, ratio), "tables with phases of what keys share in float64", 1e-14

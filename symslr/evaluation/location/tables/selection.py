@@ -18,7 +18,7 @@ import scipy
 
 from symslr.evaluation.location.attention_function import AttentionFunction, ParameterValues
 from symslr.evaluation.location.tables.rules import Rule
-from symslr.model.location.attention import Selection
+from symslr.model.attention import Selection
 from symslr.model.location.where import OnePosition
 
 MOST_TOKENS = {"sparsemax": 3, "entmax": 3, "top": 4}
@@ -41,20 +41,12 @@ def is_plain(attend: AttentionFunction) -> bool:
     setting, attention = attend.setting, attend.attention
     independent = setting.are_keys_independent and setting.are_values_independent
     one = isinstance(setting.task.location, OnePosition) and setting.is_uniform and setting.directions == 1
-    return (
-        attend.is_selection
-        and independent
-        and one
-        and attention.heads == 1
-        and attention.filter is None
-        and attention.bias is None
-    )
+    return attend.is_selection and independent and one and attention.is_plain
 
 
 def is_short(attend: AttentionFunction) -> bool:
     """Whether ``selected_row`` applies: a plain selection among few tokens."""
-    base = attend.attention.base
-    return isinstance(base, Selection) and is_plain(attend) and attend.setting.length <= MOST_TOKENS[base.kind]
+    return is_plain(attend) and attend.setting.length <= MOST_TOKENS[attend.attention.kernel.kind]
 
 
 def selected_row(attend: AttentionFunction, place: ParameterValues, rule: Rule) -> Any:
@@ -67,7 +59,7 @@ def selected_row(attend: AttentionFunction, place: ParameterValues, rule: Rule) 
     for theta, share in zip(setting.values[:, 0], setting.shares):
         mean = float(np.sign(scale) * np.sqrt(setting.strength) * theta)
         for size in range(1, length + 1):
-            gaps, weights, masses = _supports(attend.attention.base, size, length, abs(scale), abs(mean), rule.key)
+            gaps, weights, masses = _supports(attend.attention.kernel, size, length, abs(scale), abs(mean), rule.key)
             # the relevant token in the support, as its first one, or below it
             inside = (
                 comb(length - 1, size - 1)
@@ -109,9 +101,8 @@ def _cdf(t: Any) -> Any:
     return np.frompyfunc(erfc, 1, 1)(-t / np.sqrt(2)).astype(float) / 2
 
 
-def _supports(base: Any, size: int, length: int, scale: float, mean: float, key: float) -> tuple[Any, Any, Any]:
+def _supports(base: Selection, size: int, length: int, scale: float, mean: float, key: float) -> tuple[Any, Any, Any]:
     """Quadrature over supports of ``size`` tokens: gaps of keys above the threshold, weights, (n, size) each, and masses (n,)."""
-    assert isinstance(base, Selection)
     if base.kind == "top":
         reach = 2 * REACH + mean
         if size != min(base.size, length):

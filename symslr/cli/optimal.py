@@ -1,0 +1,84 @@
+"""``symslr optimal``: the attention that a task makes optimal, and its risk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import typer
+
+from symslr.budget import end_after
+from symslr.cli import grids, options
+from symslr.cli.numbers import FOR_SAMPLES, bayes
+from symslr.model.request import read_task
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(optimal)
+
+
+def optimal(
+    task: str = options.TaskOption,
+    length: str = options.LengthOption,
+    nu: str = options.NuOption,
+    noise: str = options.NoiseOption,
+    digits: int | None = options.BayesDigitsOption,
+    csv: Path = grids.CsvOption,
+    plot: Path = grids.PlotOption,
+    seconds: float = options.SecondsOption,
+    as_json: bool = options.JsonOption,
+) -> None:
+    """The optimal attention of a task: its formula, its LaTeX, and its risk, which is the Bayes risk.
+
+    The task may be a law of location or have any weight. The risk is printed where the length and every parameter have
+    a value; --nu and --length take several numbers, as LOW:HIGH:COUNT or with commas: then as a table.
+    """
+    grid = grids.axes({"length": length, "nu": nu})
+    open_length, open_nu = (None if name in grid else text for name, text in (("length", length), ("nu", nu)))
+    wanted = read_task(task, open_length, open_nu, noise, dash="--", symbolic=True)
+    end_after(seconds, "leave out a value (--length, --nu), and the formula comes alone")
+    from symslr.algebra.derivation import as_text
+    from symslr.evaluation.location import bayes_value
+    from symslr.model import asked
+    from symslr.model.symbols import Delta
+    from symslr.theory.located_attention import optimal_attention
+
+    law = asked.problem(wanted, dash="--", symbolic=True)
+    found = optimal_attention(law.task)
+    missing = sorted(str(symbol) for symbol in law.task.free_symbols - set(law.values) - {Delta})
+
+    if not as_json:  # before the number, which takes longer
+        typer.echo(f"Optimal attention, {law.task.name} task: {found.reading}")
+        typer.echo(f"  {found}")
+        for line in found.where:
+            typer.echo(f"  with {line}")
+        typer.echo(f"  LaTeX: {found.latex()}")
+    if grid or csv or plot:
+        bayes(task, length, nu, noise, digits, False, False, csv, plot, seconds, as_json)
+        return
+    value, none = None, f"needs a value of {', '.join(missing)}"
+    if not missing:
+        valued = options.problem(task, length, nu, noise)
+        try:
+            value = bayes_value(valued.task, valued.values, digits, None, FOR_SAMPLES * seconds)
+        except ValueError as reason:
+            none = f"has no number: {reason}"
+    if as_json:
+        said = {
+            **law.as_json(),
+            "attention": found.reading,
+            "formula": as_text(found.weight),
+            "latex": found.latex(),
+            "where": list(found.where),
+        }
+        typer.echo(json.dumps({**said, **({"no_risk": none} if value is None else {"risk": value.as_json()})}))
+        return
+    if value is None:
+        typer.echo(f"  its risk {none}")
+        return
+    numbers = value.as_json()
+    described = law.as_json()
+    at = ", ".join(f"{name}={text}" for name, text in {"L": described["length"], **described["values"]}.items())
+    typer.echo(f"  Bayes risk {numbers['value']} at {at}")
+    typer.echo(f"  error {numbers['error']} ({value.kind}), {value.method}, {value.seconds:.3f} s")
