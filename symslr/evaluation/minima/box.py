@@ -75,10 +75,9 @@ def least_in_box(
             minima.append(polished_in_box(f, place))
     least = min(minima, key=lambda one: float(one[0]), default=None)
     known = limit()
-    if known is not None and (least is None or known[0][0] + known[0][1] < least[0]):
+    if known is not None and (least is None or known[0][0] + known[0][1] < least[0] - least[1]):
         (value, error), ends = known
-        lower = 0.0 if least is None else max(0.0, float(value) - float(least[0] - least[1]))
-        return number(value), number(error + lower), [(number(at), number(0)) for at in ends], ""
+        return number(value), number(error), [(number(at), number(0)) for at in ends], ""
     lowest = min(value + error for value, error in f.known.values())
     if least is None or float(least[0] - least[1]) - lowest > LEVEL * abs(lowest):
         raise OutOfDigits(

@@ -30,8 +30,9 @@ def polished(f: Function, start: float, unit: float) -> Least:
     """The minimum near a place, by quartics through five values whose step falls with the tolerance.
 
     With e the distance between the vertices of parabola and quartic, in steps h, or h relative to the place where that is
-    more, the quartic's is off by about e^3. Thirty times that is claimed, and what errors of the values move it. The value is
-    one at the vertex; its error has what the curvature makes of the place's.
+    more, the quartic's is off by about e^3. Thirty times that is claimed, and what errors of the values move it; values at that
+    distance on both sides must not be lower, else another round follows. The value is one at the vertex; its error has what the
+    curvature makes of the place's.
 
     Args:
         f: a function of one variable.
@@ -99,6 +100,11 @@ def polished(f: Function, start: float, unit: float) -> Least:
         value, own = f.pair([place])
         if value - own > min(values) + error:
             break  # a kink
+        beside = [(*f.pair([place + side * doubt * h]), side) for side in (-1, 1)]
+        lower, off, side = min(beside, key=lambda one: one[0])
+        if lower + off < value - own:  # the minimum is further away than claimed
+            place, h = place + side * doubt * h, h / 4
+            continue
         return value, own + second * doubt * doubt, [(place, doubt * h)]
     raise OutOfDigits("the minimum could not be refined: the function is flat or not smooth there")
 
