@@ -10,11 +10,13 @@ from math import comb, hypot, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sympy import Add, Dummy, Expr, Indexed, Integer, Mul, Pow, S, Sum
+from sympy import Add, Dummy, Expr, Indexed, Integer, Mul, Pow, S, Sum, exp, expand_mul
 
 from symslr.expression.expectation import Expectation, SequenceExpectation
-from symslr.expression.folded import Activation, Posterior
+from symslr.expression.folded import Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
+from symslr.model.scalar_law import ScalarLaw
+from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.one_token import Factor, Line, Score, Total
 from symslr.referee.polynomials import RANDOM, NotPolynomial, Polynomial, added, multiplied, read
@@ -59,6 +61,7 @@ class Reading:
     scope: Scope
     length: int
     written: int
+    law: ScalarLaw
     score: Score = field(default_factory=Score)
     shares: tuple[float, float] = (0.0, 0.0)
     lines: dict[str, Line] = field(default_factory=dict)
@@ -72,8 +75,9 @@ class Reading:
         if node.law.length.is_Symbol:
             given[node.law.length] = length
         alike = not reader.symbols(node.body) & set(OTHERS)
+        alike = alike and not any(power.has(Sum) for part in (node.law.weight, node.body) for power in part.atoms(exp))
         for written in (*(few for few in FEW if few < length and alike), length):
-            self = cls(reader, scope.with_integers(given), length, written)
+            self = cls(reader, scope.with_integers(given), length, written, node.law.base)
             parts = [read(reader, part, self.scope, self._atom) for part in (node.law.weight, node.body)]
             if self._classify(multiplied(reader, parts)):
                 return self
@@ -85,8 +89,14 @@ class Reading:
         one = self.reader.number(1)
         if isinstance(node, Posterior):
             return read(self.reader, _quotient(node), scope, self._atom)
+        if isinstance(node, ConditionalMean):
+            return read(self.reader, _mean_given_tokens(node), scope, self._atom)
         if isinstance(node, (Activation, ScoredActivation)):
             return {self._attention(node, scope): one}
+        if isinstance(node, exp) and node.has(Sum):
+            return multiplied(
+                self.reader, [self._exponential(term, scope) for term in Add.make_args(expand_mul(node.exp))]
+            )
         if isinstance(node, Sum) and self.written < self.length and self.reader.symbols(node) & RANDOM:
             return self._sum(node, scope)
         if isinstance(node, (Add, Mul, Sum, Indexed)) or node == xi or not self.reader.symbols(node) & RANDOM:
@@ -95,8 +105,10 @@ class Reading:
             if node.exp > 0:
                 return None
             if node.base.has(Sum):
-                return {((self._total(node.base, scope), 0),) * -int(node.exp): one}
-        if node.has(Sum, Expectation):
+                outside, base = _outside(node.base)
+                total: Polynomial = {((self._total(base, scope), 0),) * -int(node.exp): one}
+                return multiplied(self.reader, [read(self.reader, outside**node.exp, scope, self._atom), total])
+        if node.has(Sum, SequenceExpectation):
             raise NotPolynomial
         tokens = {self._token(item, scope) for item in node.atoms(Indexed)}
         if len(tokens) != 1:
@@ -113,6 +125,21 @@ class Reading:
             inside = read(self.reader, node.function, scope.with_integers({index: place}), self._atom)
             parts.append(multiplied(self.reader, [{((PLACE, place),): self.reader.number(1)}, inside]))
         return added(parts)
+
+    def _exponential(self, term: Expr, scope: Scope) -> Polynomial:
+        """e to the power of a term: of a sum over all tokens a product over them."""
+        sums = [factor for factor in Mul.make_args(term) if isinstance(factor, Sum)]
+        if not sums:
+            return read(self.reader, exp(term), scope, self._atom)
+        (index, low, high), *more = sums[0].limits
+        summand = term / sums[0] * sums[0].function
+        if more or low != 1 or self.reader.integer(high, scope) != self.written or summand.has(Sum):
+            raise NotPolynomial
+        places = [
+            read(self.reader, exp(summand), scope.with_integers({index: place}), self._atom)
+            for place in range(1, self.written + 1)
+        ]
+        return multiplied(self.reader, places)
 
     def _attention(self, node: Activation | ScoredActivation, scope: Scope) -> tuple[tuple[str, int], ...]:
         index, kernel, normalised, offset, written, length = node.args
@@ -255,6 +282,24 @@ class Reading:
                             found[line] = max(found.get(line, 0), power, highest.get(line, 0))
         place = {line: n for n, line in enumerate(self.lines.values())}
         return tuple(sorted(found.items(), key=lambda pair: place[pair[0]]))
+
+
+@lru_cache(maxsize=256)
+def _mean_given_tokens(node: ConditionalMean) -> Expr:
+    """sum_e p_e label_e for a label that is linear in its noise."""
+    if not isinstance(node.law, SequenceLaw) or node.label.diff(xi).has(xi):
+        raise NotPolynomial
+    token = Dummy("e", integer=True, positive=True)
+    label = node.label.xreplace({xi: S.Zero, epsilon: token})
+    return Sum(Posterior(token, node.law) * label, (token, 1, node.law.length))
+
+
+def _outside(base: Expr) -> tuple[Expr, Expr]:
+    """What stands before a sum over tokens, or in all of its terms alike, and the sum without it."""
+    if not isinstance(base, Sum) or len(base.limits) != 1:
+        return S.One, base
+    outside, inside = base.function.as_independent(base.limits[0][0], as_Add=False)
+    return (outside, Sum(inside, *base.limits)) if outside.has(Sum) else (S.One, base)
 
 
 @lru_cache(maxsize=256)
