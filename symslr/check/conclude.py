@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from sympy import Expr, Integer, Symbol
+from sympy import Basic, Expr, Integer, Symbol
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.hypothesis import holds
@@ -118,8 +118,13 @@ def _admitted_lengths(item: Derivation) -> set[int] | None:
         lengths = {int(exact(choice)) for choice in allowed}  # type: ignore[attr-defined]
     for hypothesis in item.hypotheses:
         if hypothesis.condition.free_symbols == {L}:
-            lengths = {length for length in lengths if holds(hypothesis.condition, {L: Integer(length)})}
+            lengths = {length for length in lengths if _admits(hypothesis.condition, length)}
     return lengths
+
+
+@lru_cache(maxsize=2**12)
+def _admits(condition: Basic, length: int) -> bool:
+    return holds(condition, {L: Integer(length)})
 
 
 def _pinned(item: Derivation, symbol: Symbol) -> str:

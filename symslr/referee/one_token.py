@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import gamma, hypot
+from math import gamma, hypot, inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +38,9 @@ STEP, STEEPEST = 0.3, 0.5
 
 MAPPED = 0.08
 """Step along a map onto a token with heavy tails or kinks."""
+
+UNSEEN = 1e-9
+"""Mass of a token that a grid may miss while it is refined."""
 
 LOG_STEP = 0.25
 """In log u: the error of the trapezoid sum for S^-p is e^(-pi^2/0.25) = 7e-18."""
@@ -134,23 +137,24 @@ class Token:
                 at = place if line.of_score else Fraction((float(place) - line.start) / (line.slope or 1.0))
                 found[line.of_score].add(at)
         breaks = tuple(sorted(found[0])), tuple(sorted(found[1]))
-        if law != STANDARD_NORMAL and score.spread:
+        normal = law == STANDARD_NORMAL
+        if score.spread and not normal:
             raise OutOfReach
-        free = cls(law, score, breaks, (-FAR, FAR))
-        look, _ = free.axis(reader, scope, STEP / 4, 0.0)
+        free = cls(law, score, breaks, (-FAR, FAR) if normal else (-inf, inf))
+        look, weights = free.axis(reader, scope, STEP / 4 if normal else STEP, 0.0)
         with np.errstate(all="ignore"):
-            density = np.log(free.density(reader, scope, look))
+            density = np.log(free.density(reader, scope, look) * weights)
             alone = [_grown(reader, scope, line, power, score, look) for line, power in grown]
         together = np.sum(alone, axis=0) if alone else 0.0
         kept = np.zeros(len(look), dtype=bool)
         for own in (0.0, *alone, together):
             logs = np.where(np.isfinite(density + own), density + own, -np.inf)
             kept |= logs > np.max(logs) + np.log(NEGLIGIBLE)
-        places = np.flatnonzero(kept)
-        first, last = (places[0], places[-1]) if len(places) else (0, len(look) - 1)
-        if law == STANDARD_NORMAL and (first == 0 or last == len(look) - 1):
+        reach = look[kept] if kept.any() else look
+        low, high = float(np.min(reach)), float(np.max(reach))
+        if normal and not -FAR + STEP < low < high < FAR - STEP:
             raise OutOfReach
-        return cls(law, score, breaks, (float(look[max(first - 1, 0)]), float(look[min(last + 1, len(look) - 1)])))
+        return cls(law, score, breaks, (low - STEP, high + STEP) if normal else (low, high))
 
     @property
     def deviation(self) -> float:
@@ -280,6 +284,8 @@ class Table:
             s, across = token.axis(reader, scope, step / (finer * scale), shift, True)
             w = (s[None, :] - score.slope * chi[:, None] - score.start) / score.spread
             mass = mass[:, None] * np.exp(-(w**2) / 2) * (across / (score.spread * np.sqrt(2 * np.pi)))
+        if not abs(float(mass.sum()) - 1) <= UNSEEN:
+            raise OutOfReach
         exponents, damping = [], []
         for total in totals:
             axis = s if total.line.of_score and s is not None else chi
