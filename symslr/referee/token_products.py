@@ -113,6 +113,9 @@ class Reading:
         tokens = {self._token(item, scope) for item in node.atoms(Indexed)}
         if len(tokens) != 1:
             raise NotPolynomial
+        times, power = node.exp.as_coeff_Mul() if isinstance(node, exp) else (S.One, S.One)
+        if times.is_Integer and times > 1:  # e^{2 s} is seen to be no more than the square of a sum of e^s
+            return {((self._line(self._in_x(exp(power))), tokens.pop()),) * int(times): one}
         return {((self._line(self._in_x(node)), tokens.pop()),): one}
 
     def _sum(self, node: Sum, scope: Scope) -> Polynomial:
