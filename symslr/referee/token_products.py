@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import comb, hypot, prod
+from math import comb, hypot
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +16,9 @@ from symslr.expression.expectation import Expectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.model.scalar_law import ScalarLaw
-from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.one_token import Factor, Line, Score, Total
-from symslr.referee.polynomials import RANDOM, NotPolynomial, Polynomial, added, multiplied, read
+from symslr.referee.polynomials import RANDOM, NotPolynomial, Polynomial, added, given_tokens, moment, multiplied, read
 from symslr.referee.scope import Scope
 from symslr.referee.work import Memory
 
@@ -90,7 +89,7 @@ class Reading:
         if isinstance(node, Posterior):
             return read(self.reader, _quotient(node), scope, self._atom)
         if isinstance(node, ConditionalMean):
-            return read(self.reader, _mean_given_tokens(node), scope, self._atom)
+            return read(self.reader, given_tokens(node), scope, self._atom)
         if isinstance(node, (Activation, ScoredActivation)):
             return {self._attention(node, scope): one}
         if isinstance(node, exp) and node.has(Sum):
@@ -228,7 +227,7 @@ class Reading:
             choices = comb(self.length - 1, others) / comb(self.written - 1, others)
             powers = tuple(beside.count(name) for name in names)
             terms: list[tuple[float, Factor, tuple[Factor, ...]]] = [
-                (float(coefficient) * choices * _moment(beside.count(XI)), ONE, ())
+                (float(coefficient) * choices * moment(beside.count(XI)), ONE, ())
             ]
             for token, variables in tokens.items():
                 key = tuple(variables)
@@ -248,9 +247,9 @@ class Reading:
     def _factors(self, powers: Counter[str]) -> Iterator[tuple[float, Factor]]:
         """A product of the variables of one token, its values averaged given chi and the score."""
         lines = frozenset((self.lines[name], power) for name, power in powers.items() if name in self.lines)
-        number = _moment(powers[ZETA])
+        number = moment(powers[ZETA])
         if self.score.spread == 0:
-            yield number * _moment(powers[Z]) * _moment(powers[ETA]), (powers[CHI], 0, lines)
+            yield number * moment(powers[Z]) * moment(powers[ETA]), (powers[CHI], 0, lines)
             return
         # z = b w + c t and eta = c w - b t, with t independent of chi and w
         b, c = self.shares
@@ -260,7 +259,7 @@ class Reading:
                 own = comb(powers[Z], i) * b ** (powers[Z] - i) * c**i
                 own *= comb(powers[ETA], j) * c ** (powers[ETA] - j) * (-b) ** j
                 power = powers[Z] - i + powers[ETA] - j
-                by_power[power] = by_power.get(power, 0.0) + own * _moment(i + j)
+                by_power[power] = by_power.get(power, 0.0) + own * moment(i + j)
         for power, share in by_power.items():
             yield number * share, (powers[CHI], power, lines)
 
@@ -285,16 +284,6 @@ class Reading:
                             found[line] = max(found.get(line, 0), power, highest.get(line, 0))
         place = {line: n for n, line in enumerate(self.lines.values())}
         return tuple(sorted(found.items(), key=lambda pair: place[pair[0]]))
-
-
-@lru_cache(maxsize=256)
-def _mean_given_tokens(node: ConditionalMean) -> Expr:
-    """sum_e p_e label_e for a label that is linear in its noise."""
-    if not isinstance(node.law, SequenceLaw) or node.label.diff(xi).has(xi):
-        raise NotPolynomial
-    token = Dummy("e", integer=True, positive=True)
-    label = node.label.xreplace({xi: S.Zero, epsilon: token})
-    return Sum(Posterior(token, node.law) * label, (token, 1, node.law.length))
 
 
 def _outside(base: Expr) -> tuple[Expr, Expr]:
@@ -331,8 +320,3 @@ def _seen_before(spread: float) -> float:
 
 
 _spreads = Memory(32)
-
-
-def _moment(power: int) -> int:
-    """E t^n for a standard normal t."""
-    return 0 if power % 2 else prod(range(power - 1, 1, -2))
