@@ -73,7 +73,7 @@ def _lacking(made: list[Comparison], sides: tuple[Expr, Expr], item: Derivation)
 def _lacking_formulas(made: list[Comparison], sides: tuple[Expr, Expr], item: Derivation) -> str:
     """The formula of an open function for which a rule of an author's was not compared; where two sides vanish they agree.
 
-    A bound that the formulas of ``symslr.check.instances`` keep, such as E_g chi^2 < 4, is not told from one that all keep.
+    A bound that the formulas of ``symslr.check.instances`` keep, such as E_g chi^2 < 1000, is not told from one that all keep.
     """
     met = {pair for c in made if c.effective or c.vanishing for pair in c.functions}
     asked = set().union(*(open_functions(written_out(side)) for side in sides))

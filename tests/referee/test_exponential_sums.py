@@ -7,7 +7,6 @@ from mpmath import mpf
 from sympy import Expr, Sum, cos, sqrt
 
 from symslr.expression.expectation import SequenceExpectation
-from symslr.expression.folded import Activation
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.value import Kind
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softplus

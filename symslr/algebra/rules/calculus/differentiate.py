@@ -49,7 +49,10 @@ class DifferentiateMean(Rule):
 
     name = "derivative of a mean"
     statement = r"\partial_\theta\,\mathbb{E}[F(\theta)] = \mathbb{E}[\partial_\theta F(\theta)]"
-    conditions = r"the law does not depend on $\theta$; $F$ does not jump in it; $\partial_\theta F$ is dominated by an integrable function"
+    conditions = (
+        r"the law does not depend on $\theta$; $F$ does not jump in it;"
+        r" $\partial_\theta F$ is dominated by an integrable function"
+    )
 
     def rewrite(self, expr: Expr) -> Expr:
         return expr.replace(self._is_mean, self._exchange)
