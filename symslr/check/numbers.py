@@ -85,9 +85,9 @@ class Numbers:
         except CannotReferee as refusal:
             self._overruns[str(point)] += isinstance(refusal, TooCostly)
             return Outcome(reason=f"referee: {_short(refusal)}")
-        except Exception as error:  # of NumPy, SymPy or an author's node
+        except Exception as broken:  # of NumPy, SymPy or an author's node
             return Outcome(
-                reason=f"referee: a node of this line has no number here ({type(error).__name__}: {_short(error)}); expected "
+                reason=f"referee: a node of this line has no number here ({type(broken).__name__}: {_short(broken)}); expected "
                 "formulas of symslr's and SymPy's own nodes, defined at this point"
             )
         if not (isfinite(found.value) and isfinite(found.error)):

@@ -183,8 +183,8 @@ class Token:
         if self.law == STANDARD_NORMAL:
             parts = pieces(low, high, breaks)
         else:
-            support = self.law.lower, self.law.upper
-            parts = pieces(*(None if e.is_infinite else reader.value(e, scope) for e in support), breaks, heavy=True)
+            below, above = (None if e.is_infinite else reader.value(e, scope) for e in (self.law.lower, self.law.upper))
+            parts = pieces(below, above, breaks, heavy=True)
         mapped = MAPPED * step / STEP
         laid = []
         for piece in parts:
