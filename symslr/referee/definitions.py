@@ -43,7 +43,7 @@ MOST_ON_GRIDS_BESIDE_SAMPLES = 2
 """Token axes of an expectation that stays on its grid where others are sampled."""
 
 MOST_ON_PLAIN_GRIDS = 2
-"""Token axes beyond which the law of a sum is asked first: a grid of three costs seconds."""
+"""Token axes beyond which sums of exponentials are asked first: a grid of three costs seconds."""
 
 MOST_TOKENS_INSIDE = (4, 2, 1)
 """Tokens whose tensor grid is affordable: outside of other integrals, inside of one, inside of two."""

@@ -99,7 +99,7 @@ class Rounding:
 def _holds_means(node: Basic) -> bool:
     """Whether an integral or a mean has others inside that are numbers to it: none of what it integrates over is in them."""
     if isinstance(node, Integral):
-        bound = set(node.variables)
+        bound: frozenset[Basic] = frozenset(node.variables)
     elif isinstance(node, Expectation):
         bound = (
             BOUND_IN_SEQUENCE | node.args[1].free_symbols if isinstance(node, ScalarExpectation) else BOUND_IN_SEQUENCE
