@@ -99,8 +99,8 @@ class Total:
     offset: float
 
 
-Factor = tuple[int, int, frozenset[tuple[Line, int]]]
-"""Powers of chi and of w, and of functions."""
+Factor = tuple[int, int, tuple[tuple[Line, int], ...]]
+"""Powers of chi and of w, and of functions in the order in which they were met: no set tells the order of a product."""
 
 Ends = tuple[float, float]
 

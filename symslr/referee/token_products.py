@@ -38,10 +38,10 @@ MOST_TOTALS = 2
 ULP = 4e-16
 """Relative difference up to which two spreads are one."""
 
-ONE: Factor = (0, 0, frozenset())
+ONE: Factor = (0, 0, ())
 """The factor of a token that takes no part."""
 
-Others = frozenset[tuple[Factor, int]]
+Others = tuple[tuple[Factor, int], ...]
 """Factors of tokens that are not the relevant one, and of how many; those that are 1 left out."""
 
 Classes = dict[tuple[int, ...], dict[Others, dict[Factor, float]]]
@@ -216,6 +216,7 @@ class Reading:
         """Terms gathered by what they ask of the tokens; False where more tokens than are written could take part in one."""
         names = list(self.totals)
         known: dict[tuple[str, ...], list[tuple[float, Factor]]] = {}
+        order: dict[Factor, int] = {}
         for monomial, coefficient in polynomial.items():
             tokens: dict[int, list[str]] = {}
             for name, token in monomial:
@@ -239,14 +240,15 @@ class Reading:
                     terms = [(c * d, own, (*rest, factor)) for c, own, rest in terms for d, factor in known[key]]
             for number, own, rest in terms:
                 if number != 0:
-                    factors = frozenset(Counter(factor for factor in rest if factor != ONE).items())
+                    met = Counter(factor for factor in rest if factor != ONE)
+                    factors = tuple(sorted(met.items(), key=lambda pair: order.setdefault(pair[0], len(order))))
                     of_own = self.classes.setdefault(powers, {}).setdefault(factors, {})
                     of_own[own] = of_own.get(own, 0.0) + number
         return True
 
     def _factors(self, powers: Counter[str]) -> Iterator[tuple[float, Factor]]:
         """A product of the variables of one token, its values averaged given chi and the score."""
-        lines = frozenset((self.lines[name], power) for name, power in powers.items() if name in self.lines)
+        lines = tuple((line, powers[name]) for name, line in self.lines.items() if powers[name])
         number = moment(powers[ZETA])
         if self.score.spread == 0:
             yield number * moment(powers[Z]) * moment(powers[ETA]), (powers[CHI], 0, lines)
