@@ -57,11 +57,9 @@ def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, 
         for inner in scopes:
             reading = _reading(self, node, inner, length)
             key = ("exponentials", *self.context(node, inner))
-            if quadrature.planning and (scope.depth or key not in quadrature.plans):
+            if key not in quadrature.plans or (quadrature.planning and scope.depth):
                 fineness = _fineness(reading, quadrature.tolerance)
                 quadrature.plans[key] = max(fineness, quadrature.plans.get(key, fineness))
-            if key not in quadrature.plans:
-                return None
             found = _mean(reading, (quadrature.plans[key], *quadrature.steps()))
             values.append(found.value)
             quadrature.magnitude = max(quadrature.magnitude, found.size)
