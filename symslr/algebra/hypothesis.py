@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sympy import Basic, Expr, Le, S, latex
 from sympy.logic.boolalg import Boolean
@@ -88,6 +89,7 @@ def of_weights(expr: Basic) -> tuple[Hypothesis, ...]:
     return (*map(Hypothesis.of_weight, laws), *dict.fromkeys(assumed))
 
 
+@lru_cache(maxsize=2**8)
 def of_open_means(expr: Basic) -> tuple[Expectation, ...]:
     """The means in an expression, or in the definitions of its quantities, of functions left open other than their weights."""
     lines = [expr, *(quantity.definition() for quantity in sorted(expr.atoms(Quantity), key=str))]

@@ -14,13 +14,16 @@ from sympy import (
     Indexed,
     Max,
     Min,
+    Mod,
     Mul,
+    Piecewise,
     Pow,
     Rational,
     S,
     Sum,
     asinh,
     atan,
+    ceiling,
     cos,
     cosh,
     default_sort_key,
@@ -28,7 +31,10 @@ from sympy import (
     erfc,
     exp,
     expand,
+    floor,
+    frac,
     log,
+    sign,
     sin,
     sinh,
     tanh,
@@ -37,9 +43,13 @@ from sympy.core.function import Application
 
 from symslr.expression.folded import Activation, Posterior
 from symslr.expression.scored import ScoredActivation
+from symslr.expression.signs import Indicator
 from symslr.expression.special import NormalCdf
 from symslr.model.largest import IsLargest
 from symslr.model.symbols import L, chi, epsilon, eta, z, zeta
+
+JUMPING = (sign, Heaviside, Piecewise, floor, ceiling, Mod, frac, Indicator, IsLargest)
+"""Functions and conditions that jump."""
 
 ENTIRE = (exp, cosh, sinh, tanh, sin, cos, erf, erfc, atan, asinh, NormalCdf)
 """Functions that are analytic on the whole line."""
@@ -167,6 +177,11 @@ def bounded_below(base: Expr) -> bool:
     if isinstance(base, Sum):
         return holds_a_term(base) and bounded_below(base.function)
     return isinstance(base, (exp, cosh)) or bool(base.is_positive)
+
+
+def jump_in(h: Expr, variable: Basic) -> Basic | None:
+    """A part of h that jumps somewhere in a variable, or in a family of tokens; None where none is known to."""
+    return next((node for node in sorted(h.atoms(*JUMPING), key=str) if node.has(variable)), None)
 
 
 def is_absolutely_continuous(h: Expr, variable: Basic) -> bool:

@@ -24,7 +24,7 @@ DIGITS_OF_LIMITS = 5
 """The same where a limit is extrapolated."""
 
 DIGITS_OF_SUMS, FEW = 6, 3
-"""The same for more than so many tokens, whose law is that of a sum built up token by token."""
+"""The same for more than so many tokens, where terms that cancel are as many as pairs of tokens."""
 
 DIGITS_OF_SAMPLES = 3
 """The same where sequences too long for a grid are sampled."""

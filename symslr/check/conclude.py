@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from sympy import Expr, Integer, Symbol
+from sympy import Basic, Expr, Integer, Symbol
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.hypothesis import holds
@@ -73,7 +73,7 @@ def _lacking(made: list[Comparison], sides: tuple[Expr, Expr], item: Derivation)
 def _lacking_formulas(made: list[Comparison], sides: tuple[Expr, Expr], item: Derivation) -> str:
     """The formula of an open function for which a rule of an author's was not compared; where two sides vanish they agree.
 
-    A bound that the formulas of ``symslr.check.instances`` keep, such as E_g chi^2 < 4, is not told from one that all keep.
+    A bound that the formulas of ``symslr.check.instances`` keep, such as E_g chi^2 < 1000, is not told from one that all keep.
     """
     met = {pair for c in made if c.effective or c.vanishing for pair in c.functions}
     asked = set().union(*(open_functions(written_out(side)) for side in sides))
@@ -118,8 +118,13 @@ def _admitted_lengths(item: Derivation) -> set[int] | None:
         lengths = {int(exact(choice)) for choice in allowed}  # type: ignore[attr-defined]
     for hypothesis in item.hypotheses:
         if hypothesis.condition.free_symbols == {L}:
-            lengths = {length for length in lengths if holds(hypothesis.condition, {L: Integer(length)})}
+            lengths = {length for length in lengths if _admits(hypothesis.condition, length)}
     return lengths
+
+
+@lru_cache(maxsize=2**12)
+def _admits(condition: Basic, length: int) -> bool:
+    return holds(condition, {L: Integer(length)})
 
 
 def _pinned(item: Derivation, symbol: Symbol) -> str:

@@ -21,6 +21,10 @@ from symslr.model.symbols import L, chi, epsilon, l, m, x
 KEY = chi[epsilon]
 
 
+FAR = 9
+"""Standard deviations by which far weights move a token, at least; its cube is the size of a large function, and one over it."""
+
+
 def tokens(summand: Expr) -> Expr:
     """The sum over all tokens."""
     return Sum(summand, (l, 1, L))
@@ -35,8 +39,10 @@ def weights(rng: random.Random) -> tuple[Expr, ...]:
     """Weights of mean 1 for a law, in the order of the points: what meets three tokens and many is a mixture and a tilt.
 
     A selection, a mixture, tilts of either sign, one that is no function of one token times a symmetric one, a larger and a
-    smaller variance, one with a zero and one that is 0 on a half line.
+    smaller variance, one with a zero and one that is 0 on a half line; and far ones, which break a bound that those keep: two
+    that move a token by FAR and more, one of hardly any variance. A bound on what no weight here exceeds is outside.
     """
+    far, thin = FAR + _drawn(rng, 0, 3), _drawn(rng, 0.02, 0.05)
     side = rng.choice((-1, 1))
     s, t, w = _drawn(rng, 1.1, 1.5), _drawn(rng, 0.5, 0.8), _drawn(rng, 0.6, 0.9)
     # the weight of a larger variance has a variance itself below sqrt(2)
@@ -51,6 +57,10 @@ def weights(rng: random.Random) -> tuple[Expr, ...]:
         (KEY - side * zero) ** 2 / (1 + zero**2),
         exp(-side * t * KEY - t**2 / 2),
         2 * Heaviside(side * KEY),
+        exp(side * far * KEY - far**2 / 2),
+        exp(-side * far * KEY - far**2 / 2),
+        exp(-side * w * KEY - w**2 / 2),
+        exp(KEY**2 * (1 - 1 / thin**2) / 2) / thin,
     )
 
 
@@ -68,11 +78,13 @@ def functions(rng: random.Random) -> tuple[Expr, ...]:
         Abs(KEY - side * c),
         exp(-side * t * KEY / 2),
         sign(KEY + side * c) + w,
+        side * FAR**3 * (KEY - w),
+        w * cos(KEY + c) / FAR**3,
     )
 
 
 def kernels(rng: random.Random) -> tuple[Expr, ...]:
-    """Functions of one variable, such as kernels: they grow, oscillate, have a kink or a jump."""
+    """Functions of one variable, such as kernels: they grow, oscillate, have a kink or a jump; large and small ones."""
     side = rng.choice((-1, 1))
     w, c, s = _drawn(rng, 0.6, 0.9), _drawn(rng, 0.2, 1), _drawn(rng, 0.15, 0.3)
     return (
@@ -85,6 +97,8 @@ def kernels(rng: random.Random) -> tuple[Expr, ...]:
         Abs(x - side * c),
         exp(-2 * side * s * x),
         sign(x + side * c) + w,
+        side * FAR**3 * (x - w),
+        w * cos(x + c) / FAR**3,
     )
 
 

@@ -14,6 +14,7 @@ from symslr.expression.folded import Minimum
 from symslr.expression.instance import instance
 from symslr.expression.quantity import Quantity
 from symslr.expression.value import Kind
+from symslr.referee.arithmetic import CannotReferee
 from symslr.referee.referee import measured
 from symslr.referee.scan import Diverges
 from symslr.referee.work import SECOND, TooCostly
@@ -81,9 +82,14 @@ class Numbers:
             return Outcome(reason=f"referee: {_short(refusal)}", diverges=True)
         except ZeroDivisionError:
             return Outcome(reason="referee: division by zero")
-        except Exception as refusal:
+        except CannotReferee as refusal:
             self._overruns[str(point)] += isinstance(refusal, TooCostly)
             return Outcome(reason=f"referee: {_short(refusal)}")
+        except Exception as broken:  # of NumPy, SymPy or an author's node
+            return Outcome(
+                reason=f"referee: a node of this line has no number here ({type(broken).__name__}: {_short(broken)}); expected "
+                "formulas of symslr's and SymPy's own nodes, defined at this point"
+            )
         if not (isfinite(found.value) and isfinite(found.error)):
             return Outcome(reason="referee: not a finite number")
         with mp.workdps(CLOSED_DIGITS + 30):  # mpf rounds what it is given to the working precision
@@ -102,8 +108,7 @@ def _read_as(expr: Expr) -> Expr:
 
 def _short(refusal: Exception) -> str:
     text = " ".join(str(refusal).split())
-    kind = "" if isinstance(refusal, ValueError) else f"{type(refusal).__name__}: "
-    return kind + (text if len(text) <= 160 else text[:157] + "...")
+    return text if len(text) <= 160 else text[:157] + "..."
 
 
 def is_elementary(expr: Expr) -> bool:

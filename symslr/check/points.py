@@ -348,9 +348,10 @@ def _equalities(derivation: Derivation, symbols: list[Symbol]) -> dict[Basic, tu
         body = condition.lhs - condition.rhs
         taken = {symbol for symbol, _ in found.values()} | {s for _, f in found.values() for s in f.free_symbols}
         for symbol in symbols:
+            if symbol.is_integer or symbol not in body.free_symbols or symbol in {*ranges, *taken}:
+                continue
             slope = body.diff(symbol)
-            free = symbol in body.free_symbols and not symbol.is_integer and symbol not in {*ranges, *taken}
-            if free and symbol not in slope.free_symbols and body.is_rational_function():
+            if symbol not in slope.free_symbols and body.is_rational_function():
                 found[condition] = symbol, symbol - body / slope
                 break
         # integers, and choices of a range, may meet it

@@ -22,7 +22,7 @@ from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, eta, m, x, xi, z, zeta
-from symslr.referee.arithmetic import Array, Balls, CannotReferee, NoDensity
+from symslr.referee.arithmetic import Array, CannotReferee, NoDensity
 from symslr.referee.configurations import posterior_mean
 from symslr.referee.degree import degree_in
 from symslr.referee.exponential_sums import by_exponentials
@@ -32,20 +32,18 @@ from symslr.referee.kinks import KINKED, scalar_breaks, token_breaks, token_peak
 from symslr.referee.largest import by_largest
 from symslr.referee.moments import polynomial_mean
 from symslr.referee.nested import lifted
-from symslr.referee.pairing import paired, separate_numbers
 from symslr.referee.plans import DRAFT, Axis, Fixed, Problem
 from symslr.referee.samples import sampled
 from symslr.referee.scope import Scope, symbols_of
 from symslr.referee.separable import separated
 from symslr.referee.symmetry import symmetric
-from symslr.referee.token_sums import summed
 from symslr.referee.work import TooCostly
 
 MOST_ON_GRIDS_BESIDE_SAMPLES = 2
 """Token axes of an expectation that stays on its grid where others are sampled."""
 
 MOST_ON_PLAIN_GRIDS = 2
-"""Token axes beyond which the law of a sum is asked first: a grid of three costs seconds."""
+"""Token axes beyond which sums of exponentials are asked first: a grid of three costs seconds."""
 
 MOST_TOKENS_INSIDE = (4, 2, 1)
 """Tokens whose tensor grid is affordable: outside of other integrals, inside of one, inside of two."""
@@ -317,21 +315,16 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     if tokens > MOST_ON_PLAIN_GRIDS and body == 1 - Posterior(epsilon, law) and symmetric(node):
         # posteriors sum to 1 by definition, and the others are alike: a small error keeps its digits
         return (length - 1) * self.value(Expr.__new__(SequenceExpectation, Posterior(OTHERS[0], law), law), scope)
-    if gridded or tokens > MOST_ON_PLAIN_GRIDS:
-        mean = by_exponentials(self, node, scope, length)
-        if mean is not None:
-            self.quadrature.routes.add("by exponentials")
-            return mean
     if scope.depth and tokens > 1:
         # inside of an integral a product over the tokens is summed token by token: a grid over all would be that of the outside too
         product = separated(node, length)
         if product is not None:
             self.quadrature.routes.add("token by token")
             return self.value(product, scope)
-    if tokens > MOST_ON_PLAIN_GRIDS and not isinstance(self.arithmetic, Balls):
-        mean = _by_sums(self, node, scope, length)
+    if gridded or tokens > MOST_ON_PLAIN_GRIDS:
+        mean = by_exponentials(self, node, scope, length)
         if mean is not None:
-            self.quadrature.routes.add("by the law of a sum")
+            self.quadrature.routes.add("by exponentials")
             return mean
     if sampler is not None and (tokens > MOST_ON_GRIDS_BESIDE_SAMPLES or node.has(IsLargest)):
         product = separated(node, length)
@@ -388,21 +381,6 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     key = self.context(node, scope)
     result = self.quadrature.integrate(key, Problem(axes, integrand, scope.depth, scope.size, fixed))
     return result / self.number(len(positions))
-
-
-def _by_sums(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> Array | None:
-    """The mean by the law of a sum over tokens, values and noise paired off before; None for a body of another kind."""
-    body = paired(node)
-    if body is None:
-        return None
-    if body == node.body:
-        return summed(self, node, scope, length)
-    total = self.number(0)
-    for number, rest in separate_numbers(body):
-        # not by its constructor, which takes the mean of a weight for 1
-        mean = self.value(Expr.__new__(SequenceExpectation, rest, node.law), scope)
-        total = total + self.value(number, scope) * mean
-    return total
 
 
 def _polynomial_rules(self: Interpreter, body: Expr, labels: list[Any]) -> list[Fixed]:

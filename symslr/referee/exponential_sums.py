@@ -14,13 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symslr.expression.expectation import SequenceExpectation
-from symslr.expression.folded import ConditionalMean
 from symslr.model.largest import IsLargest
-from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.referee.arithmetic import Array
 from symslr.referee.interpreter import COSTLY
-from symslr.referee.kinks import token_peaks
-from symslr.referee.one_token import Factor, OutOfReach, Table, ranges
+from symslr.referee.one_token import Factor, OutOfReach, Table, Token
 from symslr.referee.polynomials import NotPolynomial
 from symslr.referee.scope import Scope
 from symslr.referee.symmetry import symmetric
@@ -43,31 +40,35 @@ ROUNDING, SHARED = 4e-16, 1e-15
 """Of a sum, relative to that of the absolute terms: from one parameter to the next, for every four tokens (1.6e-16 was seen at
 two, 2.4e-15 at 39, 1e-14 at 150), and in all, for each token."""
 
-MOST_KEPT = 64
+MOST_KEPT, MOST_ROWS = 64, 64
 
 
 def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> Array | None:
     """E_g[body] as a sum over exponentials of products over tokens; None for a body of another kind."""
-    if self.arithmetic.dtype is not np.float64 or scope.depth or not _readable(node):
+    if self.arithmetic.dtype is not np.float64 or node.has(IsLargest) or not symmetric(node):
         return None
+    rows = scope.rows(MOST_ROWS)
+    if rows is None:
+        return None
+    shape, scopes = rows
     quadrature = self.quadrature
-    key = ("exponentials", *self.context(node, scope))
+    values = []
     try:
-        reading = _reading(self, node, scope, length)
-        if quadrature.planning and key not in quadrature.plans:
-            if token_peaks(self, node, scope):  # equal steps may pass over them
-                return None
-            quadrature.plans[key] = _fineness(reading, quadrature.tolerance)
-        if key not in quadrature.plans:
-            return None
-        found = _mean(reading, (quadrature.plans[key], *quadrature.steps()))
+        for inner in scopes:
+            reading = _reading(self, node, inner, length)
+            key = ("exponentials", *self.context(node, inner))
+            if key not in quadrature.plans or (quadrature.planning and scope.depth):
+                fineness = _fineness(reading, quadrature.tolerance)
+                quadrature.plans[key] = max(fineness, quadrature.plans.get(key, fineness))
+            found = _mean(reading, (quadrature.plans[key], *quadrature.steps()))
+            values.append(found.value)
+            quadrature.magnitude = max(quadrature.magnitude, found.size)
+            quadrature.noise = max(quadrature.noise, ROUNDING * (1 + length / 4) * found.size)
+            quadrature.shared = max(quadrature.shared, found.off + SHARED * (1 + length) * found.size)
     except (NotPolynomial, OutOfReach):
         return None
     quadrature.foreseen = inf  # balls have no such route
-    quadrature.magnitude = max(quadrature.magnitude, found.size)
-    quadrature.noise = max(quadrature.noise, ROUNDING * (1 + length / 4) * found.size)
-    quadrature.shared = max(quadrature.shared, found.off + SHARED * (1 + length) * found.size)
-    return np.float64(found.value)
+    return np.array(values).reshape(shape)[()]
 
 
 _readings = Memory(MOST_KEPT)
@@ -82,11 +83,6 @@ def _reading(self: Interpreter, node: SequenceExpectation, scope: Scope, length:
         return Reading.of(self, node, scope, length)
     key = node, length, numbers_of(self, node, scope)
     return _readings.get(key, lambda: Reading.of(self, node, scope, length))
-
-
-def _readable(node: SequenceExpectation) -> bool:
-    odd = (ConditionalMean, IsLargest)
-    return node.law.base == STANDARD_NORMAL and not node.has(*odd) and symmetric(node)
 
 
 @dataclass(frozen=True)
@@ -114,8 +110,8 @@ def _fineness(self: Reading, tolerance: float) -> float:
 def _mean(self: Reading, fineness: tuple[float, float, bool]) -> _Mean:
     """The mean at a fineness of ``Table.of``."""
     totals = tuple(self.totals.values())
-    span = ranges(self.reader, self.scope, self.score, self.unbounded())
-    key = self.score, totals, span, self.length, fineness
+    token = Token.of(self.reader, self.scope, self.law, self.score, self.lines.values(), self.unbounded())
+    key = token, totals, self.length, fineness
     made = _tables.get(key, lambda: Table.of(self.reader, self.scope, *key))
     asked: dict[Factor, np.ndarray] = {}
     value = size = far = 0.0

@@ -98,8 +98,9 @@ def _vertex(self: Interpreter, at: Any, half: bool) -> Array | None:
     if np.any(quadratic <= allowed):
         return None
     place = -linear / (2 * quadratic)
-    # read at its place: far from it the parabola may be so high that nothing is left of the digits of its vertex
-    _of_place(self, look, 4 * quadratic)
+    # read at its place: far from it the parabola may be so high that nothing is left of the digits of its vertex;
+    # errors of the looks at 0, 1 and 2 move it by 2 |place - 1| + 1/2 of their size, over half the curvature
+    _of_place(self, look, quadratic / (2 * np.abs(place - 1) + 0.5) ** 2)
     return at(np.where(place > 0, place, self.number(0))[()] if half else place)
 
 

@@ -113,7 +113,9 @@ class Interpreter:
         if scope.depth:
             return handler(self, node, scope)
         if isinstance(node, tuple(LEAVES)):
-            evaluated = partial(once, self, node, scope, partial(handler, self, node, scope))
+            evaluated = partial(handler, self, node, scope)
+            if self.rounding is None or self.rounding.chance is None:
+                evaluated = partial(once, self, node, scope, evaluated)
             if self.rounding is None:
                 return evaluated()
             return self.rounding.leaf(self.context(node, scope), scope.scalars(), evaluated)

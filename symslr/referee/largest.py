@@ -13,11 +13,11 @@ from functools import lru_cache
 from sympy import Add, Basic, Expr, Function, Indexed, Integer, Integral, Mul, Pow, S, Sum, Symbol
 
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
-from symslr.expression.folded import Posterior
+from symslr.expression.folded import ConditionalMean, Posterior
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import ScalarLaw
-from symslr.model.symbols import OTHERS, chi, epsilon, x
-from symslr.referee.pairing import paired
+from symslr.model.symbols import OTHERS, chi, epsilon, eta, x, xi, z, zeta
+from symslr.referee.polynomials import NotPolynomial, given_tokens, moment
 from symslr.referee.symmetry import symmetric
 
 BELOW = Symbol("y", real=True)
@@ -31,8 +31,7 @@ class _NoFormula(Exception):
 @lru_cache(maxsize=256)
 def by_largest(node: SequenceExpectation, length: int) -> Expr | None:
     """E_g[body] as a sum of integrals over the largest token, with epsilon = 1; None for a body of another kind."""
-    body = paired(node) if symmetric(node) else None
-    if body is None:
+    if not symmetric(node):
         return None
     given: dict[Basic, int] = {epsilon: 1, **{other: i for i, other in enumerate(OTHERS, 2)}}
     if node.law.length.is_Symbol:
@@ -40,9 +39,9 @@ def by_largest(node: SequenceExpectation, length: int) -> Expr | None:
     parts: Counter[Expr] = Counter()
     try:
         for top in range(1, length + 1):
-            written = _written(node.law.weight * body, given, top)
+            written = _written(node.law.weight * node.body, given, top)
             parts.update(_over_part(term, top, length, node.law.base) for term in Add.make_args(written.expand()))
-    except _NoFormula:
+    except (_NoFormula, NotPolynomial):
         return None
     return Add(*(times * part for part, times in parts.items()))
 
@@ -51,6 +50,8 @@ def _written(node: Expr, given: Mapping[Basic, int], top: int) -> Expr:
     """A formula where ``top`` is the largest token: sums over tokens term by term, posteriors by Bayes' rule."""
     if isinstance(node, IsLargest):
         return Integer(_number(node.args[1], given) == top)
+    if isinstance(node, ConditionalMean):
+        return _written(given_tokens(node), given, top)
     if isinstance(node, Posterior):
         places = range(1, _number(node.law.length, given) + 1)
         weights = [_written(node.law.weight, {**given, epsilon: place}, top) for place in places]
@@ -59,8 +60,8 @@ def _written(node: Expr, given: Mapping[Basic, int], top: int) -> Expr:
         index, low, high = node.limits[0]
         ends = _number(low, given), _number(high, given)
         return Add(*(_written(node.function, {**given, index: i}, top) for i in range(ends[0], ends[1] + 1)))
-    if isinstance(node, Indexed) and node.base == chi:
-        return chi[_number(node.indices[0], given)]
+    if isinstance(node, Indexed):
+        return node.base[_number(node.indices[0], given)]
     if isinstance(node, Symbol):
         return Integer(given[node]) if node in given else node
     if not node.args:
@@ -82,6 +83,12 @@ def _over_part(term: Expr, top: int, length: int, base: ScalarLaw) -> Expr:
     factors: dict[int, Expr] = dict.fromkeys(range(1, length + 1), S.One)
     rest = S.One
     for factor in Mul.make_args(term):
+        variable, power = factor.as_base_exp()
+        if variable == xi or (isinstance(variable, Indexed) and variable.base != chi):
+            rest *= moment(_number(power, {}))
+            continue
+        if factor.has(z, zeta, eta, xi):
+            raise _NoFormula
         tokens = {int(item.indices[0]) for item in factor.atoms(Indexed)}
         if len(tokens) > 1:
             raise _NoFormula

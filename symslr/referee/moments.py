@@ -17,7 +17,6 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array
 from symslr.referee.interpreter import Interpreter
-from symslr.referee.pairing import paired
 from symslr.referee.polynomials import NotPolynomial, Polynomial, read
 from symslr.referee.scope import Frame, Scope, symbols_of
 from symslr.referee.symmetry import symmetric
@@ -130,8 +129,4 @@ def _unfolded(node: SequenceExpectation) -> Expr | None:
             return kernel.subs(x, part.args[4] * chi[index])
         return kernel.subs(x, part.score.subs(m, index))
 
-    scored = node.body.has(ScoredActivation)
-    body = None if scored else paired(node)
-    return (node.body if body is None else body).replace(
-        lambda n: isinstance(n, (Activation, ScoredActivation)), written
-    )
+    return node.body.replace(lambda n: isinstance(n, (Activation, ScoredActivation)), written)

@@ -1,20 +1,25 @@
 """Integrals over one token of products of its variables, functions of it, and exponentials e^{-u h} of what sums run over.
 
-A token is chi, with density N(0, 1), and a score s = slope chi + spread w + start with w another N(0, 1): a trapezoid sum on a
-grid in chi and s. An exponential depends on one of the two alone, so the integrals for all u at once are products of matrices.
+A token is chi, under its law, and a score s = slope chi + spread w + start with w from N(0, 1): a trapezoid sum on a grid in chi
+and s, cut where a function has a kink. An exponential depends on one of the two alone, so the integrals for all u at once are
+products of matrices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import gamma, hypot
+from fractions import Fraction
+from math import gamma, hypot, inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 from sympy import Expr
 
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.symbols import x
+from symslr.referee.axes import SCAN, pieces, stacked
+from symslr.referee.kinks import scalar_breaks
 from symslr.referee.scope import Scope
 from symslr.referee.work import METER, Memory
 
@@ -30,6 +35,12 @@ FAR = 45.0
 NEGLIGIBLE = 1e-17
 STEP, STEEPEST = 0.3, 0.5
 """Step in a token, in standard deviations; and times the largest slope of log h."""
+
+MAPPED = 0.08
+"""Step along a map onto a token with heavy tails or kinks."""
+
+UNSEEN = 1e-9
+"""Mass of a token that a grid may miss while it is refined."""
 
 LOG_STEP = 0.25
 """In log u: the error of the trapezoid sum for S^-p is e^(-pi^2/0.25) = 7e-18."""
@@ -88,40 +99,111 @@ class Total:
     offset: float
 
 
-Factor = tuple[int, int, frozenset[tuple[Line, int]]]
-"""Powers of chi and of w, and of functions."""
+Factor = tuple[int, int, tuple[tuple[Line, int], ...]]
+"""Powers of chi and of w, and of functions in the order in which they were met: no set tells the order of a product."""
 
-Ranges = tuple[tuple[float, float], tuple[float, float]]
-"""Of chi and of s."""
+Ends = tuple[float, float]
 
 
-def ranges(reader: Interpreter, scope: Scope, score: Score, functions: tuple[tuple[Line, int], ...]) -> Ranges:
-    """Where a token has its mass under each of the functions, to its power, and under all of them."""
-    look = np.linspace(-FAR, FAR, 1441)
-    deviation = hypot(score.slope, score.spread) or 1.0
-    shifts = [0.0]
-    profile = np.zeros(len(look))
-    for line, power in functions:
-        axis = score.start + deviation * look if line.of_score else look
+@dataclass(frozen=True)
+class Token:
+    """The law of a token and its score.
+
+    Attributes:
+        breaks: kinks of functions along chi, and along s.
+        ends: of chi, beyond which nothing counts; those of s lie as many standard deviations away from its start.
+    """
+
+    law: ScalarLaw
+    score: Score
+    breaks: tuple[tuple[Fraction, ...], tuple[Fraction, ...]]
+    ends: Ends
+
+    @classmethod
+    def of(
+        cls,
+        reader: Interpreter,
+        scope: Scope,
+        law: ScalarLaw,
+        score: Score,
+        lines: Iterable[Line],
+        grown: tuple[tuple[Line, int], ...],
+    ) -> Token:
+        """The token on which these functions live; ``grown`` are those that may move its mass, with their powers."""
+        found: tuple[set[Fraction], set[Fraction]] = set(), set()
+        found[0].update(scalar_breaks(reader, [law.density], x, scope))
+        for line in lines:
+            for place in scalar_breaks(reader, [line.expr], x, scope):
+                at = place if line.of_score else Fraction((float(place) - line.start) / (line.slope or 1.0))
+                found[line.of_score].add(at)
+        breaks = tuple(sorted(found[0])), tuple(sorted(found[1]))
+        normal = law == STANDARD_NORMAL
+        if score.spread and not normal:
+            raise OutOfReach
+        free = cls(law, score, breaks, (-FAR, FAR) if normal else (-inf, inf))
+        look, weights = free.axis(reader, scope, STEP / 4 if normal else STEP, 0.0)
         with np.errstate(all="ignore"):
-            own = power * np.log(np.abs(line.at(reader, scope, axis)))
-        own = np.where(np.isfinite(own), own, -np.inf)
-        # a shift of the score moves chi by what the two have in common, at most by as much
-        profile = profile + own
-        shifts += _masses(look, own)
-    shifts += _masses(look, profile)
-    low, high = min(shifts) - REACH, max(shifts) + REACH
-    if low < -FAR or high > FAR:
-        raise OutOfReach
-    return (low, high), (score.start + deviation * low, score.start + deviation * high)
+            density = np.log(free.density(reader, scope, look) * weights)
+            alone = [_grown(reader, scope, line, power, score, look) for line, power in grown]
+        together = np.sum(alone, axis=0) if alone else 0.0
+        kept = np.zeros(len(look), dtype=bool)
+        for own in (0.0, *alone, together):
+            logs = np.where(np.isfinite(density + own), density + own, -np.inf)
+            kept |= logs > np.max(logs) + np.log(NEGLIGIBLE)
+        reach = look[kept] if kept.any() else look
+        low, high = float(np.min(reach)), float(np.max(reach))
+        if normal and not -FAR + STEP < low < high < FAR - STEP:
+            raise OutOfReach
+        return cls(law, score, breaks, (low - STEP, high + STEP) if normal else (low, high))
+
+    @property
+    def deviation(self) -> float:
+        """Of the score."""
+        return hypot(self.score.slope, self.score.spread) or 1.0
+
+    def density(self, reader: Interpreter, scope: Scope, nodes: np.ndarray) -> np.ndarray:
+        """Of chi."""
+        if self.law == STANDARD_NORMAL:
+            return np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
+        return np.broadcast_to(reader.value(self.law.density, scope.bind({x: nodes}, 1, len(nodes))), nodes.shape)
+
+    def axis(
+        self, reader: Interpreter, scope: Scope, step: float, shift: float, of_score: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes along chi, or along the score, and what they weigh in an integral."""
+        low, high = self.ends
+        if of_score:
+            low, high = (self.score.start + self.deviation * end for end in self.ends)
+        breaks = tuple(place for place in self.breaks[of_score] if low < place < high)
+        if self.law == STANDARD_NORMAL and not breaks:
+            count = int((high - low) / step) + 2
+            if not count <= MOST_NODES:
+                raise OutOfReach
+            return low + step * (np.arange(count) + shift), np.full(count, step)
+        if self.law == STANDARD_NORMAL:
+            parts = pieces(low, high, breaks)
+        else:
+            below, above = (None if e.is_infinite else reader.value(e, scope) for e in (self.law.lower, self.law.upper))
+            parts = pieces(below, above, breaks, heavy=True)
+        mapped = MAPPED * step / STEP
+        laid = []
+        for piece in parts:
+            first, last, _ = SCAN[piece.map]
+            count = int((last - first) / mapped) + 1
+            if not count <= MOST_NODES:
+                raise OutOfReach
+            places, slopes = piece.nodes(reader.arithmetic, list(first + mapped * (np.arange(count) + shift)), 0)
+            laid.append((places, slopes * mapped))
+        nodes, weights = stacked(laid)
+        kept = (nodes >= low) & (nodes <= high) & (weights > 0)
+        return nodes[kept], weights[kept]
 
 
-def _masses(look: np.ndarray, own: np.ndarray) -> list[float]:
-    """By how much a function moves the mass of a standard normal to either side."""
-    with np.errstate(all="ignore"):
-        log = own - look**2 / 2
-    where = look[log > np.max(log) + np.log(NEGLIGIBLE)]
-    return [min(0.0, float(where[0]) + REACH), max(0.0, float(where[-1]) - REACH)] if len(where) else [0.0]
+def _grown(reader: Interpreter, scope: Scope, line: Line, power: int, score: Score, look: np.ndarray) -> np.ndarray:
+    """The logarithm of a function to its power; of the score, as far from its start as chi is from 0."""
+    at = score.start + (hypot(score.slope, score.spread) or 1.0) * look if line.of_score else look
+    own = power * np.log(np.abs(line.at(reader, scope, at)))
+    return np.where(np.isfinite(own), own, -np.inf)
 
 
 @dataclass
@@ -167,13 +249,14 @@ class Table:
     """One grid, and the integrals over it that were asked for.
 
     Attributes:
+        mass: density times weights, along chi, or along chi and s.
         exponents: one for each total.
     """
 
     score: Score
     chi: np.ndarray
     s: np.ndarray | None
-    density: np.ndarray
+    mass: np.ndarray
     exponents: list[Exponents]
     damping: list[tuple[bool, np.ndarray]]
     known: Memory = field(default_factory=lambda: Memory(MOST_INTEGRALS))
@@ -183,27 +266,26 @@ class Table:
         cls,
         reader: Interpreter,
         scope: Scope,
-        score: Score,
+        token: Token,
         totals: tuple[Total, ...],
-        span: Ranges,
         length: int,
         fineness: tuple[float, float, bool],
     ) -> Table:
         """A table at a fineness: (steps of the token this many times shorter, those of log u, whether grids are moved)."""
         finer, scale, shifted = fineness
         shift = 0.37 if shifted else 0.0
-        scored = score.spread > 0
-        wide = _step(reader, scope, totals, span, False) / (finer * scale)
-        chi = _axis(*span[0], wide, shift)
+        score = token.score
+        wide = _step(reader, scope, totals, token, False) / (finer * scale)
+        chi, weights = token.axis(reader, scope, wide, shift)
         s = None
-        density = np.exp(-(chi**2) / 2) * (wide / np.sqrt(2 * np.pi))
-        if scored:
-            deviation = hypot(score.slope, score.spread)
-            step = _step(reader, scope, totals, span, True) * deviation * min(1.0, 2 * score.spread / deviation)
-            step = step / (finer * scale)
-            s = _axis(*span[1], step, shift)
+        mass = token.density(reader, scope, chi) * weights
+        if score.spread > 0:
+            step = _step(reader, scope, totals, token, True) * min(token.deviation, 2 * score.spread)
+            s, across = token.axis(reader, scope, step / (finer * scale), shift, True)
             w = (s[None, :] - score.slope * chi[:, None] - score.start) / score.spread
-            density = density[:, None] * np.exp(-(w**2) / 2) * (step / (score.spread * np.sqrt(2 * np.pi)))
+            mass = mass[:, None] * np.exp(-(w**2) / 2) * (across / (score.spread * np.sqrt(2 * np.pi)))
+        if not abs(float(mass.sum()) - 1) <= UNSEEN:
+            raise OutOfReach
         exponents, damping = [], []
         for total in totals:
             axis = s if total.line.of_score and s is not None else chi
@@ -214,7 +296,7 @@ class Table:
             exponents.append(found)
             METER.add(len(found.nodes) * heights.size)
             damping.append((total.line.of_score, np.exp(-found.nodes[:, None] * heights[None, :])))
-        return cls(score, chi, s, density, exponents, damping)
+        return cls(score, chi, s, mass, exponents, damping)
 
     def integral(self, reader: Interpreter, scope: Scope, factor: Factor) -> np.ndarray:
         """The mean of chi^a w^b times functions times the exponentials, one axis for each total."""
@@ -233,8 +315,8 @@ class Table:
             else:
                 along = along * line.at(reader, scope, self.chi) ** power
         if self.s is None:
-            return self._joined(self.density * along, False)
-        mass = self.density * along[:, None] * across
+            return self._joined(self.mass * along, False)
+        mass = self.mass * along[:, None] * across
         if b:
             w = (self.s[None, :] - self.score.slope * self.chi[:, None] - self.score.start) / self.score.spread
             mass = mass * w**b
@@ -251,7 +333,7 @@ class Table:
         """Products that one integral takes."""
         rows = [len(found.nodes) for found in self.exponents]
         first, second = (*rows, 1, 1)[:2]
-        return first * self.density.size + first * second * max(self.density.shape)
+        return first * self.mass.size + first * second * max(self.mass.shape)
 
     def _joined(self, mass: np.ndarray, of_score: bool) -> np.ndarray:
         """Totals that all depend on one variable, of which ``mass`` is the mass."""
@@ -264,17 +346,13 @@ class Table:
         return (first * mass) @ second.T
 
 
-def _axis(low: float, high: float, step: float, shift: float) -> np.ndarray:
-    count = int((high - low) / step) + 2
-    if not count <= MOST_NODES:
-        raise OutOfReach
-    return low + step * (np.arange(count) + shift)
-
-
-def _step(reader: Interpreter, scope: Scope, totals: Iterable[Total], span: Ranges, of_score: bool) -> float:
+def _step(reader: Interpreter, scope: Scope, totals: Iterable[Total], token: Token, of_score: bool) -> float:
     """In standard deviations: short where a total changes fast."""
-    low, high = span[of_score]
-    look = np.linspace(low, high, 401)
+    if token.law != STANDARD_NORMAL:
+        return STEP
+    look = np.linspace(*token.ends, 401)
+    if of_score:
+        look = token.score.start + token.deviation * look
     step = STEP
     for total in totals:
         if total.line.of_score == of_score:

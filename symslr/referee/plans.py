@@ -30,6 +30,9 @@ DRAFT = 1e-2
 """A tolerance at which planning takes the first grid as it is."""
 
 
+CLOSER = 1 / 16
+"""Steps of the last scan along one variable, beside those of the first, where nothing was seen."""
+
 ROUNDED = 2e-15
 """Rounding of a sum over a grid, relative to the mean of the absolute value: 1e-15 was the worst seen."""
 
@@ -252,8 +255,9 @@ class Quadrature:
             return []
         tolerance, plans = self.tolerance, self.plans
         self.tolerance, self.plans = DRAFT, {}
+        plan: Plan | None = None
         try:
-            for heavy in (False, True):
+            for heavy, closer in ((False, 1.0), (True, 1.0), (True, CLOSER)):
                 scan = Scan(
                     cut=[pieces(a.lower, a.upper, a.breaks, heavy=heavy) for a in problem.axes],
                     weighted=[a.weighted for a in problem.axes],
@@ -264,10 +268,13 @@ class Quadrature:
                     size=problem.size,
                     digits=self.digits,
                     under_densities=all(a.density is not None for a in problem.axes),
+                    closer=closer,
                 )
                 with self._entered():
-                    plan = scan.stretches()
-                if plan is not None:
+                    found = scan.stretches()
+                plan = found or plan
+                unseen = len(problem.axes) == 1 and not problem.depth and plan and all(s.blind for s in plan[0])
+                if plan and not (unseen and closer == 1.0):
                     return plan
         finally:
             self.tolerance, self.plans = tolerance, plans

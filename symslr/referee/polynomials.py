@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from math import prod
 from typing import Protocol
 
-from sympy import Add, Basic, Expr, Indexed, Integer, Mul, Pow, Sum
+from sympy import Add, Basic, Dummy, Expr, Indexed, Integer, Mul, Pow, S, Sum
 
-from symslr.model.symbols import chi, eta, xi, z, zeta
+from symslr.expression.folded import ConditionalMean, Posterior
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import chi, epsilon, eta, xi, z, zeta
 from symslr.referee.arithmetic import Array
 from symslr.referee.scope import Scope
 
@@ -97,3 +101,18 @@ def multiplied(self: Reader, parts: list[Polynomial]) -> Polynomial:
                 product[monomial] = product[monomial] + a * b if monomial in product else a * b
         total = product
     return total
+
+
+def moment(power: int) -> int:
+    """E t^n for a standard normal t."""
+    return 0 if power % 2 else prod(range(power - 1, 1, -2))
+
+
+@lru_cache(maxsize=256)
+def given_tokens(node: ConditionalMean) -> Expr:
+    """sum_e p_e label_e for a label that is linear in its noise."""
+    if not isinstance(node.law, SequenceLaw) or node.label.diff(xi).has(xi):
+        raise NotPolynomial
+    token = Dummy("e", integer=True, positive=True)
+    label = node.label.xreplace({xi: S.Zero, epsilon: token})
+    return Sum(Posterior(token, node.law) * label, (token, 1, node.law.length))

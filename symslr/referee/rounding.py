@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from sympy import Basic, Integral, preorder_traversal
 
+from symslr.expression.expectation import Expectation, ScalarExpectation
+from symslr.model.symbols import BOUND_IN_SEQUENCE
 from symslr.referee.arithmetic import Array
 from symslr.referee.plans import ROUNDED, Quadrature
 
@@ -40,14 +45,15 @@ class Rounding:
     chance: np.random.Generator | None = None
     _shifts: dict[Hashable, float] = field(default_factory=dict)
 
-    def leaf(self, node: Hashable, numbers: Hashable, evaluated: Callable[[], Array]) -> Array:
+    def leaf(self, node: tuple[Any, ...], numbers: Hashable, evaluated: Callable[[], Array]) -> Array:
         """An integral, a mean or a minimum: evaluated and kept, or what was kept, moved by its error.
 
+        An integral or a mean with others inside is evaluated again with these moved: their errors go through it as they are.
         Of a route that keeps its grids when a number in the scope moves a little, the larger part of the error is the same
         for all of them, so that it leaves a difference of two.
         """
         key = node, numbers
-        if self.chance is not None and key in self.known:
+        if self.chance is not None and key in self.known and not _holds_means(node[0]):
             value, own, shared = self.known[key]
             return value + own * self._sign() + shared * self._shift(node)
         quadrature = self.quadrature
@@ -57,7 +63,8 @@ class Rounding:
         shared = quadrature.shared
         rounded = ROUNDED * quadrature.arithmetic.coarseness
         own = quadrature.noise + (0.0 if shared else rounded * max(quadrature.magnitude, _size(value)))
-        self.known[key] = value, own, shared
+        if self.chance is None:
+            self.known[key] = value, own, shared
         quadrature.magnitude = max(outside[0], quadrature.magnitude)
         quadrature.noise = max(outside[1], own + shared)
         quadrature.shared = outside[2]
@@ -86,6 +93,21 @@ class Rounding:
     def _sign(self) -> float:
         assert self.chance is not None
         return 1.0 if self.chance.random() < 0.5 else -1.0
+
+
+@lru_cache(maxsize=2**12)
+def _holds_means(node: Basic) -> bool:
+    """Whether an integral or a mean has others inside that are numbers to it: none of what it integrates over is in them."""
+    if isinstance(node, Integral):
+        bound: frozenset[Basic] = frozenset(node.variables)
+    elif isinstance(node, Expectation):
+        bound = (
+            BOUND_IN_SEQUENCE | node.args[1].free_symbols if isinstance(node, ScalarExpectation) else BOUND_IN_SEQUENCE
+        )
+    else:  # a minimum has the noise of its looks, see symslr.referee.extrema
+        return False
+    inside = (inner for arg in node.args for inner in preorder_traversal(arg))
+    return any(isinstance(inner, (Expectation, Integral)) and not inner.free_symbols & bound for inner in inside)
 
 
 def _size(value: Array) -> float:

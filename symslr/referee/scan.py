@@ -63,6 +63,7 @@ class Scan:
         depth, size: array axes outside, and points on them.
         digits: what lies below 10**-(digits + 5) of the largest value is left out, row by row.
         under_densities: whether every axis has a density, beside which an overflow far out is nothing.
+        closer: multiplies the steps.
     """
 
     cut: list[list[Piece]]
@@ -74,11 +75,12 @@ class Scan:
     size: int
     digits: int
     under_densities: bool = False
+    closer: float = 1.0
 
     def stretches(self) -> list[list[Stretch]] | None:
         """The stretches of every axis; None where a mass on the whole line has heavier tails than the scan reaches."""
         cutoff = 10.0 ** -(self.digits + 5)
-        coarsening = COARSENING.get(len(self.cut), 6.0)
+        coarsening = self.closer * COARSENING.get(len(self.cut), 6.0)
         everywhere = [[scan_points(piece, coarsening) for piece in axis] for axis in self.cut]
         points = self._trimmed(everywhere)
         for _ in range(5):

@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Any
 
+import numpy as np
 from sympy import Basic, Expr, Integer, Product, Sum
 
 from symslr.referee.arithmetic import CannotReferee
@@ -183,6 +184,25 @@ class Scope:
                     found.append((str(symbol), float(value)))
             frame = frame.parent
         return tuple(found)
+
+    def rows(self, most: int) -> tuple[tuple[int, ...], list[Scope]] | None:
+        """The shape of the grid around, and a scope of numbers for every point of it; None where these are many, or tokens."""
+        if not self.depth:
+            return (), [self]
+        bound: dict[Basic, Any] = {}
+        frame: Frame | None = self.frame
+        while frame is not None:
+            bound = {**frame.bound, **bound}
+            frame = frame.parent
+        if any(isinstance(value, list) for value in bound.values()):
+            return None
+        arrays = {symbol: value for symbol, value in bound.items() if np.ndim(value) > 0}
+        shape = np.broadcast_shapes(*(np.shape(value) for value in arrays.values()))
+        if np.prod(shape) > most:
+            return None
+        spread = {symbol: np.broadcast_to(value, shape).ravel() for symbol, value in arrays.items()}
+        each = [{symbol: values[i] for symbol, values in spread.items()} for i in range(int(np.prod(shape)))]
+        return shape, [Scope(Frame({**bound, **own}), self.integers) for own in each]
 
     def lookup(self, symbol: Basic) -> Any:
         """The array bound to a symbol, or None."""

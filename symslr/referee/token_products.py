@@ -6,18 +6,19 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import comb, hypot, prod
+from math import comb, hypot
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sympy import Add, Dummy, Expr, Indexed, Integer, Mul, Pow, S, Sum
+from sympy import Add, Dummy, Expr, Indexed, Integer, Mul, Pow, S, Sum, exp, expand_mul
 
 from symslr.expression.expectation import Expectation, SequenceExpectation
-from symslr.expression.folded import Activation, Posterior
+from symslr.expression.folded import Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
+from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.one_token import Factor, Line, Score, Total
-from symslr.referee.polynomials import RANDOM, NotPolynomial, Polynomial, added, multiplied, read
+from symslr.referee.polynomials import RANDOM, NotPolynomial, Polynomial, added, given_tokens, moment, multiplied, read
 from symslr.referee.scope import Scope
 from symslr.referee.work import Memory
 
@@ -37,10 +38,10 @@ MOST_TOTALS = 2
 ULP = 4e-16
 """Relative difference up to which two spreads are one."""
 
-ONE: Factor = (0, 0, frozenset())
+ONE: Factor = (0, 0, ())
 """The factor of a token that takes no part."""
 
-Others = frozenset[tuple[Factor, int]]
+Others = tuple[tuple[Factor, int], ...]
 """Factors of tokens that are not the relevant one, and of how many; those that are 1 left out."""
 
 Classes = dict[tuple[int, ...], dict[Others, dict[Factor, float]]]
@@ -59,6 +60,7 @@ class Reading:
     scope: Scope
     length: int
     written: int
+    law: ScalarLaw
     score: Score = field(default_factory=Score)
     shares: tuple[float, float] = (0.0, 0.0)
     lines: dict[str, Line] = field(default_factory=dict)
@@ -72,8 +74,9 @@ class Reading:
         if node.law.length.is_Symbol:
             given[node.law.length] = length
         alike = not reader.symbols(node.body) & set(OTHERS)
+        alike = alike and not any(power.has(Sum) for part in (node.law.weight, node.body) for power in part.atoms(exp))
         for written in (*(few for few in FEW if few < length and alike), length):
-            self = cls(reader, scope.with_integers(given), length, written)
+            self = cls(reader, scope.with_integers(given), length, written, node.law.base)
             parts = [read(reader, part, self.scope, self._atom) for part in (node.law.weight, node.body)]
             if self._classify(multiplied(reader, parts)):
                 return self
@@ -85,8 +88,14 @@ class Reading:
         one = self.reader.number(1)
         if isinstance(node, Posterior):
             return read(self.reader, _quotient(node), scope, self._atom)
+        if isinstance(node, ConditionalMean):
+            return read(self.reader, given_tokens(node), scope, self._atom)
         if isinstance(node, (Activation, ScoredActivation)):
             return {self._attention(node, scope): one}
+        if isinstance(node, exp) and node.has(Sum):
+            return multiplied(
+                self.reader, [self._exponential(term, scope) for term in Add.make_args(expand_mul(node.exp))]
+            )
         if isinstance(node, Sum) and self.written < self.length and self.reader.symbols(node) & RANDOM:
             return self._sum(node, scope)
         if isinstance(node, (Add, Mul, Sum, Indexed)) or node == xi or not self.reader.symbols(node) & RANDOM:
@@ -95,12 +104,17 @@ class Reading:
             if node.exp > 0:
                 return None
             if node.base.has(Sum):
-                return {((self._total(node.base, scope), 0),) * -int(node.exp): one}
-        if node.has(Sum, Expectation):
+                outside, base = _outside(node.base)
+                total: Polynomial = {((self._total(base, scope), 0),) * -int(node.exp): one}
+                return multiplied(self.reader, [read(self.reader, outside**node.exp, scope, self._atom), total])
+        if node.has(Sum, SequenceExpectation):
             raise NotPolynomial
         tokens = {self._token(item, scope) for item in node.atoms(Indexed)}
         if len(tokens) != 1:
             raise NotPolynomial
+        times, power = node.exp.as_coeff_Mul() if isinstance(node, exp) else (S.One, S.One)
+        if times.is_Integer and times > 1:  # e^{2 s} is seen to be no more than the square of a sum of e^s
+            return {((self._line(self._in_x(exp(power))), tokens.pop()),) * int(times): one}
         return {((self._line(self._in_x(node)), tokens.pop()),): one}
 
     def _sum(self, node: Sum, scope: Scope) -> Polynomial:
@@ -113,6 +127,21 @@ class Reading:
             inside = read(self.reader, node.function, scope.with_integers({index: place}), self._atom)
             parts.append(multiplied(self.reader, [{((PLACE, place),): self.reader.number(1)}, inside]))
         return added(parts)
+
+    def _exponential(self, term: Expr, scope: Scope) -> Polynomial:
+        """e to the power of a term: of a sum over all tokens a product over them."""
+        sums = [factor for factor in Mul.make_args(term) if isinstance(factor, Sum)]
+        if not sums:
+            return read(self.reader, exp(term), scope, self._atom)
+        (index, low, high), *more = sums[0].limits
+        summand = term / sums[0] * sums[0].function
+        if more or low != 1 or self.reader.integer(high, scope) != self.written or summand.has(Sum):
+            raise NotPolynomial
+        places = [
+            read(self.reader, exp(summand), scope.with_integers({index: place}), self._atom)
+            for place in range(1, self.written + 1)
+        ]
+        return multiplied(self.reader, places)
 
     def _attention(self, node: Activation | ScoredActivation, scope: Scope) -> tuple[tuple[str, int], ...]:
         index, kernel, normalised, offset, written, length = node.args
@@ -187,6 +216,7 @@ class Reading:
         """Terms gathered by what they ask of the tokens; False where more tokens than are written could take part in one."""
         names = list(self.totals)
         known: dict[tuple[str, ...], list[tuple[float, Factor]]] = {}
+        order: dict[Factor, int] = {}
         for monomial, coefficient in polynomial.items():
             tokens: dict[int, list[str]] = {}
             for name, token in monomial:
@@ -198,7 +228,7 @@ class Reading:
             choices = comb(self.length - 1, others) / comb(self.written - 1, others)
             powers = tuple(beside.count(name) for name in names)
             terms: list[tuple[float, Factor, tuple[Factor, ...]]] = [
-                (float(coefficient) * choices * _moment(beside.count(XI)), ONE, ())
+                (float(coefficient) * choices * moment(beside.count(XI)), ONE, ())
             ]
             for token, variables in tokens.items():
                 key = tuple(variables)
@@ -210,17 +240,18 @@ class Reading:
                     terms = [(c * d, own, (*rest, factor)) for c, own, rest in terms for d, factor in known[key]]
             for number, own, rest in terms:
                 if number != 0:
-                    factors = frozenset(Counter(factor for factor in rest if factor != ONE).items())
+                    met = Counter(factor for factor in rest if factor != ONE)
+                    factors = tuple(sorted(met.items(), key=lambda pair: order.setdefault(pair[0], len(order))))
                     of_own = self.classes.setdefault(powers, {}).setdefault(factors, {})
                     of_own[own] = of_own.get(own, 0.0) + number
         return True
 
     def _factors(self, powers: Counter[str]) -> Iterator[tuple[float, Factor]]:
         """A product of the variables of one token, its values averaged given chi and the score."""
-        lines = frozenset((self.lines[name], power) for name, power in powers.items() if name in self.lines)
-        number = _moment(powers[ZETA])
+        lines = tuple((line, powers[name]) for name, line in self.lines.items() if powers[name])
+        number = moment(powers[ZETA])
         if self.score.spread == 0:
-            yield number * _moment(powers[Z]) * _moment(powers[ETA]), (powers[CHI], 0, lines)
+            yield number * moment(powers[Z]) * moment(powers[ETA]), (powers[CHI], 0, lines)
             return
         # z = b w + c t and eta = c w - b t, with t independent of chi and w
         b, c = self.shares
@@ -230,7 +261,7 @@ class Reading:
                 own = comb(powers[Z], i) * b ** (powers[Z] - i) * c**i
                 own *= comb(powers[ETA], j) * c ** (powers[ETA] - j) * (-b) ** j
                 power = powers[Z] - i + powers[ETA] - j
-                by_power[power] = by_power.get(power, 0.0) + own * _moment(i + j)
+                by_power[power] = by_power.get(power, 0.0) + own * moment(i + j)
         for power, share in by_power.items():
             yield number * share, (powers[CHI], power, lines)
 
@@ -255,6 +286,14 @@ class Reading:
                             found[line] = max(found.get(line, 0), power, highest.get(line, 0))
         place = {line: n for n, line in enumerate(self.lines.values())}
         return tuple(sorted(found.items(), key=lambda pair: place[pair[0]]))
+
+
+def _outside(base: Expr) -> tuple[Expr, Expr]:
+    """What stands before a sum over tokens, or in all of its terms alike, and the sum without it."""
+    if not isinstance(base, Sum) or len(base.limits) != 1:
+        return S.One, base
+    outside, inside = base.function.as_independent(base.limits[0][0], as_Add=False)
+    return (outside, Sum(inside, *base.limits)) if outside.has(Sum) else (S.One, base)
 
 
 @lru_cache(maxsize=256)
@@ -283,8 +322,3 @@ def _seen_before(spread: float) -> float:
 
 
 _spreads = Memory(32)
-
-
-def _moment(power: int) -> int:
-    """E t^n for a standard normal t."""
-    return 0 if power % 2 else prod(range(power - 1, 1, -2))

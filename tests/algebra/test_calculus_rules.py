@@ -6,6 +6,7 @@ import pytest
 from sympy import (
     Abs,
     Derivative,
+    Expr,
     Function,
     Heaviside,
     IndexedBase,
@@ -106,6 +107,23 @@ def test_derivative_of_a_mean():
     agree(Derivative(ScalarExpectation(log(1 + s * u**2), u, normal()), s), DifferentiateMean())
     with pytest.raises(RuleRefused, match="depends"):
         DifferentiateMean().rewrite(Derivative(ScalarExpectation(u**2, u, normal(0, s)), s))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [sign(u - s) * u, Heaviside(u * s - 1), Piecewise((u, u > s), (0, True)), floor(u + s), exp(sign(u - s))],
+    ids=str,
+)
+def test_no_derivative_is_taken_inside_of_a_mean_through_a_jump(body: Expr) -> None:
+    """d/ds E sign(u - s) is -2 p(s), and the slope of sign is 0 almost everywhere."""
+    with pytest.raises(RuleRefused, match="jumps where s moves"):
+        DifferentiateMean().rewrite(Derivative(ScalarExpectation(body, u, normal()), s))
+
+
+@pytest.mark.parametrize("body", [Abs(u - s), Max(u, s), sign(u) * s], ids=str)
+def test_a_kink_is_no_jump(body: Expr) -> None:
+    after = DifferentiateMean().rewrite(Derivative(ScalarExpectation(body, u, normal()), s))
+    assert after == ScalarExpectation(Derivative(body, s), u, normal())
 
 
 def test_differentiation_goes_as_far_as_the_chain_rule():

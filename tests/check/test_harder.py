@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import final
+
 import pytest
 from sympy import Abs, Derivative, Expr, Function, Integral, Max, Rational, S, Symbol, exp, oo, sin
 
@@ -63,6 +65,31 @@ NOT_FOR_ALL = {
 @pytest.mark.parametrize("name", NOT_FOR_ALL)
 def test_a_theorem_about_open_functions_is_tried_on_all_of_them(name: str) -> None:
     assert chain(*NOT_FOR_ALL[name]).verdict is not Verdict.TRUE
+
+
+@final
+class AtMost(Say):
+    """The same for an upper bound."""
+
+    relation = "<="
+
+
+BROKEN = {
+    "a second moment": (mean(chi[epsilon] ** 2), S(3)),
+    "a larger second moment": (mean(chi[epsilon] ** 2), S(60)),
+    "a mean": (mean(chi[epsilon]), S(4)),
+    "a mean from below": (mean(-chi[epsilon]), S(4)),
+    "a variance from below": (Rational(1, 10) + 0 * nu, mean(chi[epsilon] ** 2)),
+    "a kernel": (nu * scalar(kappa**2), 100 * nu),
+    "a kernel from below": (nu / 100, nu * scalar(kappa**2)),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_bound_on_an_open_function_without_a_hypothesis_is_broken(name: str) -> None:
+    start, after = BROKEN[name]
+    item = Derivation(start, name="stranger").apply(AtMost(lambda expr: after))
+    assert check_derivation(item).verdict is not Verdict.TRUE
 
 
 def test_what_holds_for_all_is_true_and_says_for_which_it_was_tried() -> None:

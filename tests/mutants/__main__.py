@@ -1,6 +1,7 @@
 """``python -m tests.mutants [--every N] [--seed S] [--only TEXT ...] [--jobs J]``: break the code, count what is caught.
 
-Targets are the rules and what they stand on, the theory, and the files of derivations. For code in symslr the tests that run
+Targets are the rules and what they stand on, the theory, the files of derivations, and the error terms of evaluation and
+referee. For code in symslr the tests that run
 the changed line are run, the cheapest first, and then the chains that it makes are checked; for a file of derivations the
 statements kept in tests/derivations and ``symslr check``. A chain that says the same in other steps, which the check calls
 true, is another proof and no wrong one. Every result is kept in build/mutants/results.jsonl as it comes: a run that was killed
@@ -22,11 +23,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.mutants import trial
-from tests.mutants.operators import Mutant, mutants
+from tests.mutants.operators import ERROR_TERMS, Mutant, mutants
 from tests.mutants.report import SAY_THE_SAME, fates, summary
 from tests.mutants.selection import KEPT, ROOT, Selection, chain_files, helpers
 
-TARGETS = ("symslr/algebra/**/*.py", "symslr/theory/**/*.py", "derivations/*.py")
+TARGETS = ("symslr/algebra/**/*.py", "symslr/theory/**/*.py", "derivations/*.py", *ERROR_TERMS)
 HERE = Path(__file__).parent
 RESULTS = KEPT / "results.jsonl"
 

@@ -7,7 +7,6 @@ from mpmath import mpf
 from sympy import Expr, Sum, cos, sqrt
 
 from symslr.expression.expectation import SequenceExpectation
-from symslr.expression.folded import Activation
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.value import Kind
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softplus
@@ -74,21 +73,6 @@ def test_values_are_averaged_given_the_scores(law: object, length: int) -> None:
     assert "by exponentials" in left.method
     assert abs(left.value - right.value) <= left.error + right.error
     assert left.error <= 1e-11 * left.value
-
-
-def test_a_grid_and_the_law_of_a_sum_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    sigma = Activation.of(epsilon, softplus, 2)
-    expr = mean((1 - sigma) ** 2 + chi[epsilon] * sigma, spiked)
-    found = [referee(expr, {"nu": 1, "L": length}, digits=13) for length in (3, 6)]
-    monkeypatch.setattr("symslr.referee.definitions.by_exponentials", lambda *arguments: None)
-    Memory.forget_all()
-    for length, value in zip((3, 6), found):
-        other = referee(expr, {"nu": 1, "L": length}, digits=13)
-        assert (value.method, other.method) == (
-            "definition by exponentials, float64",
-            "definition by the law of a sum, float64",
-        )
-        assert abs(value.value - other.value) <= value.error + other.error
 
 
 def test_samples_agree(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,7 +188,7 @@ def test_the_method_says_what_was_done() -> None:
     assert referee(hit, {**values, "L": 6}, digits=13).method == "definition by exponentials, float64"
     law = SequenceLaw(Task.from_token_laws(student(3, 2), student(3)).weight, L, student(3))
     posterior = 1 - SequenceExpectation(Posterior(epsilon, law), law)
-    assert referee(posterior, {"L": 6}, digits=13).method == "definition by the law of a sum, float64"
+    assert referee(posterior, {"L": 6}, digits=13).method == "definition by exponentials, float64"
     assert referee(hit, {**values, "L": 2}, digits=13).method == "definition on explicit grids, float64"
     assert referee(nu + a, values, digits=13).method == "definition as a formula, float64"
 

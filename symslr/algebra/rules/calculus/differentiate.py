@@ -8,6 +8,7 @@ from sympy import Derivative, Expr, Function
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import OPAQUE
+from symslr.algebra.positivity import jump_in
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation
 
@@ -48,7 +49,10 @@ class DifferentiateMean(Rule):
 
     name = "derivative of a mean"
     statement = r"\partial_\theta\,\mathbb{E}[F(\theta)] = \mathbb{E}[\partial_\theta F(\theta)]"
-    conditions = r"the law does not depend on $\theta$; $\partial_\theta F$ is dominated by an integrable function"
+    conditions = (
+        r"the law does not depend on $\theta$; $F$ does not jump in it;"
+        r" $\partial_\theta F$ is dominated by an integrable function"
+    )
 
     def rewrite(self, expr: Expr) -> Expr:
         return expr.replace(self._is_mean, self._exchange)
@@ -69,4 +73,10 @@ class DifferentiateMean(Rule):
         (parameter,) = node.variables
         if any(parameter in arg.free_symbols for arg in mean.args[1:]):
             raise self.refuse(f"the law of {mean} depends on {parameter}")
+        jump = jump_in(mean.body, parameter)
+        if jump is not None:
+            raise self.refuse(
+                f"{jump} jumps where {parameter} moves, and the place of a jump counts in the slope of a mean; expected kinks "
+                "at most: write the mean as an integral between the places where it jumps"
+            )
         return mean.with_body(Derivative(mean.body, parameter))

@@ -9,7 +9,7 @@ from sympy import Add, Dummy, Expr, Integral, Mul, S, Sum
 from symslr.algebra.bodies import check_marked, rewrite_sequences
 from symslr.algebra.existence import check_existence
 from symslr.algebra.hypothesis import Hypothesis
-from symslr.algebra.positivity import is_absolutely_continuous, is_open
+from symslr.algebra.positivity import is_absolutely_continuous, is_open, jump_in
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import NotSymmetric, unfolded
 from symslr.expression.expectation import SequenceExpectation
@@ -65,7 +65,11 @@ class Stein(Rule):
             raise self.refuse("the choice of the largest token jumps; it has no derivative")
         h = body / own
         if h.has(ConditionalMean, Integral) or not is_absolutely_continuous(h, chi):
-            raise self.refuse(f"{h} is not known to be absolutely continuous in chi_epsilon")
+            jump = jump_in(h, chi)
+            why = f": {jump} jumps there, which no slope shows" if jump is not None else ""
+            raise self.refuse(
+                f"{h} is not known to be absolutely continuous in chi_epsilon{why}; expected kinks at most"
+            )
         after = SequenceExpectation(token_derivative(h), law)
         check_existence([SequenceExpectation(body, law), after], self)
         return after
