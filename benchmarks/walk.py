@@ -19,8 +19,8 @@ import symslr
 from symslr.cli import main
 
 ROOT = Path(symslr.__file__).parent
-SEARCHES = frozenset({"evaluation/quadrature/scan.py"})
-"""Files whose functions are given a function, the window of which they seek."""
+SEARCHES = frozenset({"evaluation/fewer.py", "evaluation/quadrature/scan.py"})
+"""Files whose functions call a function that they are given: for its window, or for fewer digits."""
 NUMBERS = ("cli/numbers.py", "evaluation/")
 """What a number passes; ``cli/__init__.py`` and ``cli/application.py`` only read the command line."""
 ONCE = (

@@ -51,7 +51,7 @@ def derive_tasks() -> Iterator[Derivation]:
                 symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
                 introduction="An instance, with the mean taken without the weight.",
             )
-            .apply(Cite(any_weight, {g: task.weight}))
+            .apply(Cite(any_weight, {g: task.law.weight}))
             .apply(ChangeOfMeasure())
             .apply(Unfold(Posterior))
             .claim(

@@ -86,5 +86,5 @@ def derive_instances() -> Iterator[Derivation]:
                 ranges=MILD if task.name == "max" else {},
             )
             .apply(Unfold(PopulationRisk))
-            .apply(Cite(best_value(L), {g: task.weight, sigma: activation}))
+            .apply(Cite(best_value(L), {g: task.law.weight, sigma: activation}))
         )

@@ -61,7 +61,7 @@ def at_scale(task: Task, length: Expr, shift: Rule, name: str, where: str) -> De
             sources=SOURCE,
         )
         .apply(Unfold(PopulationRisk))
-        .apply(Cite(population.best_value(length), {population.g: task.weight, population.sigma: sigma}))
+        .apply(Cite(population.best_value(length), {population.g: task.law.weight, population.sigma: sigma}))
         .apply(Unfold(Activation))
         .apply(Linearity())
         .apply(shift)
@@ -169,7 +169,7 @@ def derive_max() -> Iterator[Derivation]:
             introduction=r"The relevant token is the largest, so it is known. Softmax attention attains the Bayes risk at every "
             r"finite $\nu$ with scale $\nu$, so its risk without noise falls to 0 where linear attention's tends to 1.",
         )
-        .apply(Cite(bayes.any_weight, {bayes.g: clear.weight}))
+        .apply(Cite(bayes.any_weight, {bayes.g: clear.law.weight}))
         .apply(ChangeOfMeasure())
         .apply(Unfold(Posterior))
         .apply(AverageHiddenIndex())

@@ -45,7 +45,7 @@ def derive_erf() -> Derivation:
             sources=("duranthon2025, Sec. 4",),
         )
         .apply(Unfold(PopulationRisk))
-        .apply(Cite(population.best_value(L), {population.g: task.weight, population.sigma: sigma}))
+        .apply(Cite(population.best_value(L), {population.g: task.law.weight, population.sigma: sigma}))
         .apply(Unfold(Activation))
         .apply(Linearity())
         .apply(CameronMartin())

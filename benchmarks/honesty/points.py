@@ -16,10 +16,9 @@ from symslr.expression.value import Value
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.length_law import LengthLaw
-from symslr.model.location.task import LocationTask
 from symslr.model.scalar_law import student
 from symslr.model.symbols import i, j, l, x
-from symslr.model.task import Task
+from symslr.model.task import LocationTask, Task
 from symslr.theory import bayes_risk, population_risk
 
 QUARTIC = Attention(1 + x**4, name="quartic")

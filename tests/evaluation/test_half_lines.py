@@ -125,7 +125,7 @@ def test_a_refusal_without_digits_asks_for_no_fewer(
         tried.append(given[4])
         return original(*given, **named)
 
-    monkeypatch.setattr(at_scale, "risk_as_asked", asked)
+    monkeypatch.setattr("symslr.evaluation.location.risk.risk_as_asked", asked)
     path = tmp_path / "tailed.toml"
     path.write_text(TAILED)
     turning = ("--kernel", "exp(x)*(11/10 + sin(2*x))", "--offset", offset)
