@@ -1,4 +1,4 @@
-"""The way of one number: from the command's function to the innermost call it passes at most thirteen files, and comes back to none."""
+"""The way of one number: from the command's function to the innermost call at most thirteen files, and none twice."""
 
 from __future__ import annotations
 
