@@ -14,7 +14,7 @@ from math import gamma, hypot, inf
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sympy import Expr
+from sympy import Expr, Rational
 
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.symbols import x
@@ -133,9 +133,9 @@ class Token:
         found: tuple[set[Fraction], set[Fraction]] = set(), set()
         found[0].update(scalar_breaks(reader, [law.density], x, scope))
         for line in lines:
-            for place in scalar_breaks(reader, [line.expr], x, scope):
-                at = place if line.of_score else Fraction((float(place) - line.start) / (line.slope or 1.0))
-                found[line.of_score].add(at)
+            # along chi a steep line turns as sharply as it is steep
+            at = x if line.of_score else Rational(line.start) + Rational(line.slope or 1.0) * x
+            found[line.of_score].update(scalar_breaks(reader, [line.expr.xreplace({x: at})], x, scope))
         breaks = tuple(sorted(found[0])), tuple(sorted(found[1]))
         normal = law == STANDARD_NORMAL
         if score.spread and not normal:
