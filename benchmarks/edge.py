@@ -1,6 +1,6 @@
 """Where values end for ten kernels: the largest scale and the largest nu, by doubling, that still have a value.
 
-`python -m benchmarks.edge` prints the table of docs/domain.md.
+`python -m benchmarks.edge` prints a table; docs/domain.md names it.
 """
 
 from __future__ import annotations
