@@ -100,7 +100,7 @@ class Point:
             return self.lengths[0][0]
         return LengthLaw({n: Rational(p) for n, p in self.lengths})
 
-    def _located_task(self) -> LocationTask:
+    def _located_task(self) -> Task:
         law, at = dict(self.located), dict(self.values)
         correlated = CORRELATED[law["keys"]](Rational(at["rho"])) if law["keys"] else None
         written = ",".join(f"{theta}:{p}" for theta, p in law["signal"].items())
