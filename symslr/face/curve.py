@@ -158,7 +158,7 @@ class Curve:
         )
 
     def plot(self, path: str | Path | None = None, label: str = "value") -> Figure:
-        """A matplotlib figure: the longest axis of numbers along the abscissa, a line for every point of the others, errors as bands.
+        """A matplotlib figure: the longest axis of numbers as abscissa, a line for every point of the others, errors as bands.
 
         Raises:
             ValueError: for a curve without axes.

@@ -33,8 +33,9 @@ PRECISION = 5e-4
 """Relative standard error of a threshold to aim at."""
 WORK, FEWEST, MOST = 2**22, 1024, 2**15
 """Nodes times samples of a randomisation at most, and its fewest and most samples."""
-SEEN, LEAST = 6.0, 1e-5
-"""Standard errors, and the size, from which on E|E[z | y]|^2 of a direction, or a response, counts as there."""
+SEEN, LEAST, LARGEST = 6.0, 1e-5, 1000.0
+"""Standard errors, and the size, from which on E|E[z | y]|^2 of a direction counts as there, and the largest threshold that is
+told from none."""
 BINNED, BINS = 2**17, 4096
 """Samples of a half, and bins, where a label is only known by its bins."""
 LATER = 4
@@ -172,21 +173,21 @@ def _first(found: Sequence[Response], method: str) -> _Rung | None:
     for _ in range(POWER):  # the shift lets what changes its sign at every step die out
         M = _applied(F, M) + _quotient(F, M) * M / 2
         M = (M + M.T) / 2 / max(float(np.linalg.norm(M)), 1e-300)
-    if not _is_there([_quotient(own, M) for _, own in found]):
+    if not _is_there([_quotient(own, M) for _, own in found], 1 / LARGEST):
         return None
     values, vectors_ = np.linalg.eigh(M)
     basis = vectors_[:, values > LITTLE * values.max()][:, ::-1]
     return _Rung(basis, [1 / _quotient(own, M) for _, own in found], method, M)
 
 
-def _is_there(numbers: Sequence[float]) -> bool:
-    return float(np.mean(numbers)) > max(LEAST, SEEN * standard_error(numbers))
+def _is_there(numbers: Sequence[float], least: float = LEAST) -> bool:
+    return float(np.mean(numbers)) > max(least, SEEN * standard_error(numbers))
 
 
 def _is_nothing(maps: Sequence[Array]) -> bool:
-    """Whether linear response is certainly below what counts as there."""
+    """Whether linear response is certainly too small for any threshold up to ``LARGEST``."""
     sizes = [float(np.linalg.norm(own)) for own in maps]
-    return float(np.mean(sizes)) + SEEN * standard_error(sizes) < LEAST
+    return float(np.mean(sizes)) + SEEN * standard_error(sizes) < 1 / LARGEST
 
 
 def _at_zero(channel: Channel, seed: int) -> _Rung | None:
