@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command()(thresholds)
     app.command(name="bayes-optimal")(bayes_optimal)
+    app.command()(equations)
 
 
 ModelArgument = typer.Argument(..., help="A model file with the table [model].", parser=options.path)
@@ -103,6 +104,27 @@ def bayes_optimal(
         if point.risk is not None:
             typer.echo(f"    risk {options.with_error(point.risk)}")
     typer.echo(f"  {next(iter(points[0].overlaps.values())).method}")
+
+
+def equations(
+    model: Path = ModelArgument,
+    as_latex: bool = typer.Option(False, "--latex", help="Print an align* environment."),
+    as_json: bool = options.JsonOption,
+) -> None:
+    """The equations of a sequence model in its own letters: state evolution, weak recovery, one-pass SGD of its student."""
+    own = _model(model)
+    from symslr.export.sequence_model import equations
+
+    found = equations(own)
+    if as_json:
+        rows = [{"title": each.title, "latex": each.latex} for each in found]
+        typer.echo(json.dumps({**_described(own), "equations": rows}))
+    elif as_latex:
+        lines = [each.latex.replace("=", "&=", 1) for each in found]
+        typer.echo("\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}")
+    else:
+        for each in found:
+            typer.echo(f"{each.title}: {each.latex}")
 
 
 HARD = "hard: no polynomial-time algorithm is known that attains this"

@@ -11,6 +11,7 @@ from symslr.model.sequence import model
 if TYPE_CHECKING:
     from symslr.evaluation.sequence.bayes_optimal import BayesOptimal
     from symslr.evaluation.sequence.thresholds import Threshold
+    from symslr.export.sequence_model import Equation
 
 
 class SequenceModel(model.SequenceModel):
@@ -47,6 +48,12 @@ class SequenceModel(model.SequenceModel):
         if isinstance(alpha, Iterable):
             return curve_of(own.curve(self, list(alpha), seed=seed))
         return own.bayes_optimal(self, alpha, seed=seed)
+
+    def equations(self) -> list[Equation]:
+        """State evolution, weak recovery and, of a student, one-pass SGD, in the model's own letters."""
+        from symslr.export.sequence_model import equations
+
+        return equations(self)
 
 
 def curve_of(points: Sequence[BayesOptimal]) -> Curve:

@@ -87,8 +87,6 @@ def test_what_no_linear_response_sees_has_no_threshold() -> None:
 def test_errors_are_true() -> None:
     model = SequenceModel(["u"], 2, "u[1]*u[2]")
     truth = product_without_noise() / 2
-    scores = [
-        (float(v.value) - truth) / float(v.error) for s in range(8) for v in [thresholds(model, seed=s)[0].value]
-    ]
+    scores = [(float(v.value) - truth) / float(v.error) for s in range(8) for v in [thresholds(model, seed=s)[0].value]]
     assert max(map(abs, scores)) < 4.5
     assert np.sqrt(np.mean(np.square(scores))) < 2
