@@ -63,3 +63,24 @@ def test_a_picture_of_an_unknown_kind_is_refused_first(capsys) -> None:
     code, _, err = _run(capsys, "bayes-optimal", str(EXAMPLES / "phase.toml"), "--alpha", "1", "--plot", "curve.gif")
     assert code == 2
     assert "--plot: found curve.gif" in err
+
+
+def test_equations_stand_in_the_models_own_letters(capsys) -> None:
+    code, out, _ = _run(capsys, "equations", str(EXAMPLES / "single_location.toml"), "--latex")
+    assert code == 0
+    for part in (
+        r"y&=v_{\epsilon}",
+        r"e^{k_{\epsilon} \sqrt{\nu} - \frac{\nu}{2}}",
+        r"\hat Q&=\alpha",
+        r"\frac{dM}{dt}",
+    ):
+        assert part in out
+    assert out.count(r"\begin{align*}") == 1
+
+
+def test_dynamics_begin_at_small_overlaps(capsys) -> None:
+    code, out, _ = _run(capsys, "dynamics", str(EXAMPLES / "single_location.toml"), "--times", "0,1", "--json")
+    first, last = json.loads(out)["points"]
+    assert code == 0
+    assert float(first["M[k,k]"]["value"]) == pytest.approx(0.01)
+    assert float(last["M[v,v]"]["value"]) > 0.1

@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command()(thresholds)
     app.command(name="bayes-optimal")(bayes_optimal)
+    app.command()(dynamics)
     app.command()(equations)
 
 
@@ -104,6 +105,49 @@ def bayes_optimal(
         if point.risk is not None:
             typer.echo(f"    risk {options.with_error(point.risk)}")
     typer.echo(f"  {next(iter(points[0].overlaps.values())).method}")
+
+
+def dynamics(
+    model: Path = ModelArgument,
+    times: str = typer.Option(..., "--times", help="Times t = gamma steps/D: a list 0,1,10, or LOW:HIGH:COUNT."),
+    gamma: float = typer.Option(
+        0.0, "--gamma", parser=options.number, help="Step gamma >= 0 of w = W/sqrt(D), as gamma/D; 0 is gradient flow."
+    ),
+    ridge: float = typer.Option(0.0, "--ridge", parser=options.number, help="Ridge lambda >= 0."),
+    seed: int = SeedOption,
+    seconds: float = options.LongSecondsOption,
+    as_json: bool = options.JsonOption,
+) -> None:
+    """One-pass SGD of the student of a sequence model as D grows: overlaps M with the teachers, lengths Q, and the loss.
+
+    It begins at Q = 1 with overlaps of 0.01.
+    """
+    own = _model(model)
+    at = [float(read_number(text, what="--times")) for text in grids.axes({"times": times}).get("times", [times])]
+    end_after(seconds, "ask for a shorter time")
+    found = own.dynamics(at, gamma=gamma, ridge=ridge, seed=seed)
+    assert own.student is not None
+    rows = []
+    for t in range(len(found.times)):
+        row: dict[str, Any] = {"time": repr(float(found.times[t])), "risk": found.risk[t].as_json()}
+        for k, student in enumerate(own.student.names):
+            for j, teacher in enumerate(own.teachers):
+                row[f"M[{student},{teacher}]"] = _pair(found.M[t, k, j], found.M_error[t, k, j])
+            for j, other in enumerate(own.student.names[k:], k):
+                row[f"Q[{student},{other}]"] = _pair(found.Q[t, k, j], found.Q_error[t, k, j])
+        rows.append(row)
+    if as_json:
+        typer.echo(json.dumps({**_described(own), "gamma": repr(gamma), "ridge": repr(ridge), "points": rows}))
+        return
+    typer.echo(f"SGD on {own.name}, gamma = {gamma:g}, ridge = {ridge:g}")
+    for row, risk in zip(rows, found.risk):
+        shown = [f"{name} = {pair['value']} ± {pair['error']}" for name, pair in row.items() if "[" in name]
+        typer.echo(f"  t = {float(row['time']):g}: loss {options.with_error(risk)}, {', '.join(shown)}")
+    typer.echo(f"  {found.risk[0].method}, {found.risk[-1].seconds:.2f} s")
+
+
+def _pair(value: float, error: float) -> dict[str, str]:
+    return {"value": f"{value:.6g}", "error": f"{error:.2g}"}
 
 
 def equations(

@@ -23,7 +23,7 @@ from symslr.model.ranges import real_number
 from symslr.model.sequence.model import SequenceModel
 
 Array = Any
-WORK, FEWEST, MOST = 2**21, 512, 2**12
+WORK, FEWEST, MOST = 2**21, 512, 2**13
 """Nodes times samples of a randomisation, and its fewest and most samples."""
 STARTS = {UNINFORMED: 0.01, INFORMED: 0.99}
 """Overlap of every direction with its truth at the two starts."""
@@ -67,7 +67,7 @@ class BayesOptimal:
 def usual_count(channel: Channel) -> int:
     """Samples of a randomisation, a power of two, fewer where each takes many nodes."""
     split = channel.split
-    nodes = max(count(split.inner, 0), 100) * len(split.signs) * len(split.parts)
+    nodes = max(count(split.inner, 0), 100) * len(split.signs)
     return int(min(max(2 ** round(math.log2(WORK / nodes)), FEWEST), MOST))
 
 

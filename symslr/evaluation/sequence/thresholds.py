@@ -205,7 +205,7 @@ def _at_zero(channel: Channel, seed: int) -> _Rung | None:
         if off < PRECISION / 2:
             break
         here, refined = finer, refined + 1
-    nodes = max(count(split.inner, refined), 100) * len(split.signs) * len(split.parts)
+    nodes = max(count(split.inner, refined), 100) * len(split.signs)
     most = min(max(2 ** round(math.log2(WORK / nodes)), FEWEST), MOST)
     while True:
         drawn = (Samples(channel, size, sub_seed(seed, n, size), width_of(channel)) for n in range(RANDOMISATIONS))

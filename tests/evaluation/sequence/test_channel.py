@@ -24,10 +24,10 @@ MODELS = [
 ]
 
 
-def brute(model: SequenceModel, y, omega, V, size: int = 16):
+def brute(model: SequenceModel, y, omega, V):
     """log Z of one sample by a Gauss-Hermite sum over all fields."""
-    at, share = np.polynomial.hermite_e.hermegauss(size)
     fields = model.length * len(model.teachers)
+    at, share = np.polynomial.hermite_e.hermegauss(60 if fields == 2 else 16)
     grid = np.array(list(product(at, repeat=fields)))
     weight = np.prod(np.array(list(product(share / share.sum(), repeat=fields))), axis=1)
     z = omega + grid @ np.kron(np.eye(model.length), np.linalg.cholesky(V)).T

@@ -63,14 +63,6 @@ def test_thresholds_that_are_known(model, value, names) -> None:
     assert float(found.value.error) < 2e-3 * value
 
 
-def test_two_attention_layers() -> None:
-    words = {"label": "sum(softmax(u[l]*u[m], m)*v[m], m) + c*v[l]", "invariant": "sign"}
-    (found,) = thresholds(SequenceModel(["u", "v"], 2, **words, values={"c": 1000}))
-    # the skip connection is not infinite: its correction is of order 1/c
-    assert abs(float(found.value) - 1 / 6) < 4.5 * float(found.value.error) + 5e-4
-    assert found.names == ("v",)
-
-
 def test_what_the_label_sees_linearly_is_learnt_at_once() -> None:
     (both,) = thresholds(SequenceModel(["u", "v"], 1, "u[1] + u[1]*v[1]", "1/10"))
     assert float(both.value) == 0
