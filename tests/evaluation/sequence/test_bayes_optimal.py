@@ -41,7 +41,7 @@ def test_single_location_regression_is_an_instance() -> None:
 def test_phase_retrieval_rises_from_its_threshold() -> None:
     model = SequenceModel(["u"], 1, "u[1]**2")
     below, above = (bayes_optimal(model, alpha).overlaps["u"] for alpha in (0.45, 0.6))
-    assert float(below) < 1e-4
+    assert 0 <= float(below) < 4.5 * float(below.error) < 1e-3  # it is 0, which steps only approach
     assert 0.045 < float(above) < 0.06
 
 
