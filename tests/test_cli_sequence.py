@@ -84,3 +84,15 @@ def test_dynamics_begin_at_small_overlaps(capsys) -> None:
     assert code == 0
     assert float(first["M[k,k]"]["value"]) == pytest.approx(0.01)
     assert float(last["M[v,v]"]["value"]) > 0.1
+
+
+def test_a_fit_as_json(capsys, tmp_path) -> None:
+    path = tmp_path / "linear.toml"
+    path.write_text(
+        '[model]\nteachers = ["u"]\nlength = 1\nlabel = "u[1]"\nnoise = 0.5\n[student]\nfields = ["w"]\npredictor = "w[1]"'
+    )
+    code, out, _ = _run(capsys, "fitted", str(path), "--alpha", "1,2", "--ridge", "1", "--json")
+    points = json.loads(out)["points"]
+    assert code == 0
+    assert float(points[1]["V[w,w]"]["value"]) == pytest.approx(2**0.5 - 1, abs=2e-3)
+    assert points[1]["stable"] is True

@@ -1,4 +1,4 @@
-"""``symslr thresholds`` and ``symslr bayes-optimal``: sequence models of the user's own."""
+"""``symslr thresholds``, ``bayes-optimal``, ``fitted``, ``dynamics`` and ``equations``: sequence models of the user's own."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command()(thresholds)
     app.command(name="bayes-optimal")(bayes_optimal)
+    app.command()(fitted)
     app.command()(dynamics)
     app.command()(equations)
 
@@ -126,16 +127,12 @@ def dynamics(
     at = [float(read_number(text, what="--times")) for text in grids.axes({"times": times}).get("times", [times])]
     end_after(seconds, "ask for a shorter time")
     found = own.dynamics(at, gamma=gamma, ridge=ridge, seed=seed)
-    assert own.student is not None
-    rows = []
-    for t in range(len(found.times)):
-        row: dict[str, Any] = {"time": repr(float(found.times[t])), "risk": found.risk[t].as_json()}
-        for k, student in enumerate(own.student.names):
-            for j, teacher in enumerate(own.teachers):
-                row[f"M[{student},{teacher}]"] = _pair(found.M[t, k, j], found.M_error[t, k, j])
-            for j, other in enumerate(own.student.names[k:], k):
-                row[f"Q[{student},{other}]"] = _pair(found.Q[t, k, j], found.Q_error[t, k, j])
-        rows.append(row)
+    rows: list[dict[str, Any]] = [
+        {"time": repr(float(time)), "risk": risk.as_json()}
+        | _overlaps(own, found.M[t], found.M_error[t])
+        | _lengths(own, "Q", found.Q[t], found.Q_error[t])
+        for t, (time, risk) in enumerate(zip(found.times, found.risk))
+    ]
     if as_json:
         typer.echo(json.dumps({**_described(own), "gamma": repr(gamma), "ridge": repr(ridge), "points": rows}))
         return
@@ -144,6 +141,83 @@ def dynamics(
         shown = [f"{name} = {pair['value']} ± {pair['error']}" for name, pair in row.items() if "[" in name]
         typer.echo(f"  t = {float(row['time']):g}: loss {options.with_error(risk)}, {', '.join(shown)}")
     typer.echo(f"  {found.risk[0].method}, {found.risk[-1].seconds:.2f} s")
+
+
+def fitted(
+    model: Path = ModelArgument,
+    alpha: str = typer.Option(..., "--alpha", help="Samples per dimension: 2, a list 1,2,4, or LOW:HIGH:COUNT."),
+    ridge: str = typer.Option(
+        ..., "--ridge", help="Ridge > 0 of every direction of the student, or a list with one for each: 1,10."
+    ),
+    seed: int = SeedOption,
+    seconds: float = options.LongSecondsOption,
+    as_json: bool = options.JsonOption,
+) -> None:
+    """The student of a sequence model fitted to N = alpha D samples with ridges, as D grows: the replica-symmetric prediction.
+
+    The fit pays the loss of every sample and lambda |w|^2 / 2 for every direction w.
+    """
+    own = _model(model)
+    alphas = [float(read_number(text, what="--alpha")) for text in grids.axes({"alpha": alpha}).get("alpha", [alpha])]
+    ridges = [float(read_number(text, what="--ridge")) for text in ridge.split(",")]
+    end_after(seconds, "ask for fewer points")
+    points = []
+    for n, at in enumerate(alphas):
+        points.append(own.fitted(at, ridges[0] if len(ridges) == 1 else ridges, seed=seed))
+        reached(f"point {n + 1} of {len(alphas)}")
+    if as_json:
+        rows = [
+            {
+                "alpha": repr(point.alpha),
+                "branch": point.branch,
+                **{name: getattr(point, name).as_json() for name in ("risk", "training_loss", "energy")},
+                "stable": point.stable,
+                "replicon": f"{point.replicon:.3g}",
+                "jumps": f"{point.jumps:.3g}",
+                "change": f"{point.change:.3g}",
+                **_overlaps(own, point.M, point.M_error),
+                **_lengths(own, "Q", point.Q, point.Q_error),
+                **_lengths(own, "V", point.V, point.V_error),
+            }
+            for point in points
+        ]
+        typer.echo(
+            json.dumps({**_described(own), "ridge": ridges, **(rows[0] if len(rows) == 1 else {"points": rows})})
+        )
+        return
+    typer.echo(f"Fits of the student of {own.name}, ridge {ridge}")
+    for point in points:
+        typer.echo(f"  alpha = {point.alpha:g}: loss on a new sample {options.with_error(point.risk)}")
+        typer.echo(
+            f"    training loss {options.with_error(point.training_loss)}, energy {options.with_error(point.energy)}"
+        )
+        order = _overlaps(own, point.M, point.M_error) | _lengths(own, "Q", point.Q, point.Q_error)
+        typer.echo("    " + ", ".join(f"{name} = {pair['value']} ± {pair['error']}" for name, pair in order.items()))
+        stable = (
+            "holds" if point.stable else "is broken: fits get stuck above this energy, and the loss need not be theirs"
+        )
+        typer.echo(f"    replicon {point.replicon:.3g}, jumps {point.jumps:.2%}: replica symmetry {stable}")
+    typer.echo(f"  {points[0].risk.method}")
+
+
+Pairs = dict[str, dict[str, str]]
+
+
+def _overlaps(model: SequenceModel, M: Any, error: Any) -> Pairs:
+    """M of every student's direction with every teacher's."""
+    assert model.student is not None
+    pairs = [(k, j) for k in range(len(M)) for j in range(len(M[0]))]
+    names = model.student.names
+    return {f"M[{names[k]},{model.teachers[j]}]": _pair(M[k, j], error[k, j]) for k, j in pairs}
+
+
+def _lengths(model: SequenceModel, what: str, Q: Any, error: Any) -> Pairs:
+    """A symmetric matrix of the student's directions."""
+    assert model.student is not None
+    names = model.student.names
+    return {
+        f"{what}[{names[k]},{names[j]}]": _pair(Q[k, j], error[k, j]) for k in range(len(Q)) for j in range(k, len(Q))
+    }
 
 
 def _pair(value: float, error: float) -> dict[str, str]:

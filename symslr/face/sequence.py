@@ -11,6 +11,7 @@ from symslr.model.sequence import model
 if TYPE_CHECKING:
     from symslr.evaluation.sequence.bayes_optimal import BayesOptimal
     from symslr.evaluation.sequence.dynamics import Dynamics
+    from symslr.evaluation.sequence.fitted import Fitted
     from symslr.evaluation.sequence.thresholds import Threshold
     from symslr.export.sequence_model import Equation
     from symslr.expression.value import Value
@@ -50,6 +51,16 @@ class SequenceModel(model.SequenceModel):
         if isinstance(alpha, Iterable):
             return curve_of(own.curve(self, list(alpha), seed=seed))
         return own.bayes_optimal(self, alpha, seed=seed)
+
+    def fitted(self, alpha: float, ridge: float | Sequence[float], *, seed: int = 0) -> Fitted:
+        """The student fitted to N = alpha D samples with ridges: order parameters and losses of the replica-symmetric theory.
+
+        Raises:
+            ValueError, CannotEvaluate: as ``evaluation.sequence.fitted``.
+        """
+        from symslr.evaluation.sequence.fitted import fitted
+
+        return fitted(self, alpha, ridge, seed=seed)
 
     def dynamics(self, times: Sequence[float], *, gamma: float = 0.0, ridge: float = 0.0, seed: int = 0) -> Dynamics:
         """Order parameters of one-pass SGD of the student at the given times t = gamma steps/D; gamma = 0 is gradient flow.

@@ -19,6 +19,7 @@ MODELS = [
     SequenceModel(["u", "v"], 2, "v[eps]", 1, **SLR),
     SequenceModel(["u", "v"], 2, "v[eps] + u[eps]**2/2", 1, **SLR),
     SequenceModel(["u", "v"], 2, "v[eps]", 1, **CHOSEN),
+    SequenceModel(["u", "v"], 2, "v[eps]", 1, **SLR | {"weight": "exp(s*eps*u[eps]/2 - (s*eps/2)**2/2)"}),
     SequenceModel(["u", "v"], 1, ["u[1]*v[1]", "u[1] - v[1]"], 1),
     SequenceModel(["u", "v"], 1, "u[1]*v[1]", 1, invariant="sign"),
 ]
