@@ -41,7 +41,7 @@ FARTHER = 16.0
 FALLS_LEFT = 3.0
 """The most that a function may fall beyond a panel, in units of its slope at the end times half the panel: as 1/a it is 2/3."""
 REFUSALS = 4
-"""How often a cell that has a place without a value is halved."""
+"""How often the way to a place without a value is halved until there is one; then it is walked in at most twice as many steps."""
 BESIDE_ZERO = 1e-6
 """The first place beside 0 where there is no value at 0 itself, in units."""
 MOST_CANDIDATES = 6
@@ -220,24 +220,24 @@ class Line:
     def outwards(self, sign: int, start: float) -> list[Panel]:
         """Panels from ``start`` outwards, until the function no longer falls, the search ends or values do."""
         last, found = self.t(self.interval[1 if sign > 0 else 0]), list[Panel]()
-        inner, k = self.t(start), 1
+        inner, k, refusals = self.t(start), 1, 0
         while True:
-            outer, refusals = sign * (1.0 - 4.0**-k), 0
+            outer = (inner + last) / 2 if refusals else sign * (1.0 - 4.0**-k)
             k += 1
             if sign * outer <= sign * inner:
                 continue
             outer = last if sign * outer >= sign * last else outer
-            while outer != inner:
-                try:
-                    more = self.resolved(min(inner, outer), max(inner, outer))
-                    found += sorted(more, key=lambda one: sign * one.low)
-                    break
-                except NoLeastValue as reason:
-                    self.refusal, refusals = reason, refusals + 1
-                    outer = inner if refusals > REFUSALS else (inner + outer) / 2
-            inner = outer
-            if not found:
+            try:
+                more = self.resolved(min(inner, outer), max(inner, outer))
+            except NoLeastValue as reason:
+                self.refusal, refusals, last = reason, refusals + 1, outer
+                if refusals < REFUSALS:
+                    continue
+                if found:
+                    self.ends[sign] = self.place(inner), found[-1]
                 return found
+            found += sorted(more, key=lambda one: sign * one.low)
+            inner, refusals = outer, refusals + (refusals > 0)
             falls, at, farther = self.falls(found[-1], sign), abs(self.place(inner)), 1.0
             known = (
                 self.limit(sign)
@@ -249,7 +249,8 @@ class Line:
                 is_above = self.distance(*known, sign) == known[1]
                 falls = falls and not (is_above and at >= self.shown)  # a bottom further out is not in sight
                 farther = FARTHER if found[-1].at(inner) < self.height(float(known[0] - known[1])) else 1.0
-            if inner == last or refusals or at >= farther * self.most or (at >= self.must and not falls):
+            is_short = refusals > 2 * REFUSALS or at >= farther * self.most
+            if inner == last or is_short or ((at >= self.must or refusals) and not falls):
                 return found
 
     def falls(self, panel: Panel, sign: int) -> bool:
