@@ -22,6 +22,7 @@ from symslr.cli import (
     numbers,
     optimal,
     separation,
+    sequence,
     study,
     validate,
 )
@@ -58,6 +59,7 @@ landscape.register(app)
 derivations.register(app)
 figure.register(app)
 separation.register(app)
+sequence.register(app)
 study.register(app)
 validate.register(app)
 compute.register(app)

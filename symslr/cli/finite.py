@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -227,10 +227,10 @@ def _fit(task: TaskRequest, attention: AttentionRequest, alpha: float, aim: Aim,
     typer.echo(
         f"Test risk of {chosen.name} attention, {problem.task.name} task at {options.where(problem.as_json())}, alpha={alpha:g}"
     )
-    typer.echo(f"  {_with_error(found.risk)}  at r_k={tuned.r_k:.4g}, r_v={tuned.r_v:.4g}{_remarks(tuned)}")
-    typer.echo(f"  training loss {_with_error(found.training_loss)}, energy {_with_error(found.energy)}")
+    typer.echo(f"  {options.with_error(found.risk)}  at r_k={tuned.r_k:.4g}, r_v={tuned.r_v:.4g}{_remarks(tuned)}")
+    typer.echo(f"  training loss {options.with_error(found.training_loss)}, energy {options.with_error(found.energy)}")
     for name, meaning in WHAT.items():
-        typer.echo(f"  {name} = {_with_error(found.order_parameters[name])}  {meaning}")
+        typer.echo(f"  {name} = {options.with_error(found.order_parameters[name])}  {meaning}")
     typer.echo(f"  one more step moves no coordinate by more than {found.change:.1e}; branch: {found.branch}")
     stable = "holds" if found.stable else "is broken: fits get stuck above this energy, and the risk need not be theirs"
     measured = f"replicon {found.replicon:.3g}, jumps {found.jumps:.2%}, spread {found.spread:.2g}"
@@ -312,7 +312,7 @@ def _curve(
         for fit in point.fits:
             mark = "" if fit.stable else ", replica symmetry broken"
             typer.echo(
-                f"  {alpha:>{wide}}  {_with_error(fit.risk):<20} {_with_error(fit.energy):<20}"
+                f"  {alpha:>{wide}}  {options.with_error(fit.risk):<20} {options.with_error(fit.energy):<20}"
                 f" {point.tuned.r_k:8.4g} {point.tuned.r_v:8.4g}  {fit.branch}{_remarks(point.tuned)}{mark}"
             )
 
@@ -338,15 +338,9 @@ def _bayes_optimal(task: TaskRequest, alpha: float, seed: int, as_json: bool) ->
         typer.echo(json.dumps({**about, **shown, "change": f"{found.change:.3g}"}))
         return
     typer.echo(f"Bayes-optimal risk, {problem.task.name} task at {options.where(problem.as_json())}, alpha={alpha:g}")
-    typer.echo(f"  {_with_error(found.risk)}")
-    typer.echo(f"  q_k = {_with_error(found.q_k)}  overlap with k*")
-    typer.echo(f"  q_v = {_with_error(found.q_v)}  overlap with v*")
+    typer.echo(f"  {options.with_error(found.risk)}")
+    typer.echo(f"  q_k = {options.with_error(found.q_k)}  overlap with k*")
+    typer.echo(f"  q_v = {options.with_error(found.q_v)}  overlap with v*")
     if found.hard:
-        typer.echo(f"  hard phase: from an uninformed start {_with_error(found.uninformed_risk)}")
+        typer.echo(f"  hard phase: from an uninformed start {options.with_error(found.uninformed_risk)}")
     typer.echo(f"  {found.risk.method}, {found.risk.seconds:.2f} s")
-
-
-def _with_error(value: Value) -> str:
-    """The number with one digit more than is known, and the error of what is printed, rounded upwards."""
-    shown = replace(value, digits=max(value.digits + 1, 2)).as_json()
-    return f"{shown['value']} ± {shown['error']}"

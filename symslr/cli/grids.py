@@ -57,6 +57,15 @@ def spaced(text: str, what: str, expected: str, most: int) -> list[Fraction]:
     return [(low * (steps - n) + high * n) / steps for n in range(steps + 1)]
 
 
+def check_files(csv: Path | None, plot: Path | None) -> None:
+    """Refuse a picture of an unknown kind, and a file in a folder that does not exist, before anything is computed."""
+    if plot is not None and plot.suffix not in (".pdf", ".svg", ".png"):
+        raise ValueError(f"--plot: found {plot.name}; expected a name that ends in .pdf, .svg or .png")
+    for option, path in (("--csv", csv), ("--plot", plot)):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise ValueError(f"{option}: found no folder {path.absolute().parent}; expected one that exists")
+
+
 def show(
     title: str,
     value: Callable[[dict[str, Any]], Value],
@@ -68,11 +77,7 @@ def show(
     """Print the values over a grid, and write them where files are named."""
     from symslr.face.curve import Curve
 
-    if plot is not None and plot.suffix not in (".pdf", ".svg", ".png"):
-        raise ValueError(f"--plot: found {plot.name}; expected a name that ends in .pdf, .svg or .png")
-    for option, path in (("--csv", csv), ("--plot", plot)):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise ValueError(f"{option}: found no folder {path.absolute().parent}; expected one that exists")
+    check_files(csv, plot)
     curve = Curve.over(value, grid)
     if csv is not None:
         curve.to_csv(csv)

@@ -18,6 +18,7 @@ from symslr.model.text_numbers import read_number
 if TYPE_CHECKING:
     from sympy import Symbol
 
+    from symslr.expression.value import Value
     from symslr.model.asked import Problem
     from symslr.model.attention import Attention
 
@@ -244,3 +245,11 @@ def intervals(read: Intervals, chosen: Attention) -> dict[Symbol, tuple[float, f
 
     known = {str(symbol): symbol for symbol in (a, *chosen.bounds)}
     return {known[name]: ends for name, ends in read.items()}
+
+
+def with_error(value: Value) -> str:
+    """The number with one digit more than is known, and the error of what is printed, rounded upwards."""
+    from dataclasses import replace
+
+    shown = replace(value, digits=max(value.digits + 1, 2)).as_json()
+    return f"{shown['value']} ± {shown['error']}"

@@ -158,7 +158,7 @@ class Curve:
         )
 
     def plot(self, path: str | Path | None = None, label: str = "value") -> Figure:
-        """A matplotlib figure: the longest axis along the abscissa, a line for every point of the others, errors as bands.
+        """A matplotlib figure: the longest axis of numbers as abscissa, a line for every point of the others, errors as bands.
 
         Raises:
             ValueError: for a curve without axes.
@@ -167,7 +167,7 @@ class Curve:
             raise ValueError("plot: found a curve without an axis; expected at least one list of numbers")
         figure: Figure = _shown()(figsize=(5.0, 3.4), layout="constrained")
         axes = figure.subplots()
-        place = int(np.argmax(self.shape))
+        place = int(np.argmax([0 if isinstance(_number(own[0]), str) else len(own) for own in self.axes.values()]))
         others = list(self.axes.items())
         name, numbers = others.pop(place)
         abscissa = [float(_number(own)) for own in numbers]

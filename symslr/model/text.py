@@ -26,6 +26,7 @@ from sympy import (
     Sum,
     Symbol,
     erf,
+    exp,
     log,
     oo,
     pi,
@@ -49,6 +50,8 @@ def parse_expression(
     *,
     bound_indices: Collection[str] = (),
     what: str = "expression",
+    positions: int = 0,
+    free_index: str = "",
 ) -> Expr:
     """The SymPy expression a formula stands for, with exact numbers.
 
@@ -61,6 +64,9 @@ def parse_expression(
         symbols: what each name means.
         bound_indices: names that only mean something inside their own sum.
         what: what the text stands for ('kernel', 'weight'); errors begin with it.
+        positions: L, where a family also takes the numbers 1 to L as an index, and where the softmax over tokens is known:
+            ``softmax(u)[l]`` = e^{u_l} / sum_m e^{u_m}, and ``softmax(term, m)`` inside a sum over m.
+        free_index: one of ``bound_indices`` that may also stand outside a sum.
 
     Raises:
         TextError: for anything else, in one line that points at the offending part.
@@ -73,7 +79,9 @@ def parse_expression(
     symslr.model.text_numbers.TextError: kernel 'exp(x': column 6: expected ')'
     """
     kinds = {name: _kind(meaning) for name, meaning in symbols.items()}
-    source, steps = read_tree(text, kinds, bound_indices=bound_indices, what=what)
+    source, steps = read_tree(
+        text, kinds, bound_indices=bound_indices, what=what, positions=positions, free_index=free_index
+    )
     limits, blamed = Limits(), steps[0][0]
     results: list[Expr] = []
     try:
@@ -182,8 +190,12 @@ def _applied(
             return Rational(Fraction(source.segment(node)))
         case ast.Name(id=name):
             return symbols[name] if name in symbols else _CONSTANTS[name]
-        case ast.Subscript(value=ast.Name(id=family), slice=ast.Name(id=index)):
-            return symbols[family][symbols[index]]
+        case ast.Subscript(value=ast.Name(id=family), slice=index):
+            return symbols[family][_index(index, symbols)]
+        case ast.Subscript(value=ast.Call(args=[ast.Name(id=family)]), slice=index):
+            return _softmax(exp(symbols[family][shared.l]), shared.l, _index(index, symbols), symbols["L"])
+        case ast.Call(func=ast.Name(id="softmax"), args=[_, ast.Name(id=index)]):
+            return _softmax(limits.exp(*arguments), symbols[index], symbols[index], symbols["L"])
         case ast.Call(func=ast.Name(id="sum"), args=[_, ast.Name(id=index)]):
             return Sum(*arguments, (symbols[index], 1, symbols["L"]))
         case ast.Call(func=ast.Name(id=name)):
@@ -191,3 +203,12 @@ def _applied(
         case ast.UnaryOp(op=operation) | ast.BinOp(op=operation):
             return _OPERATIONS[type(operation)](limits, *arguments)
     raise AssertionError(f"{type(node).__name__} is no node of a formula that was read")
+
+
+def _index(node: ast.expr, symbols: Mapping[str, Expr | IndexedBase]) -> Expr:
+    return Integer(node.value) if isinstance(node, ast.Constant) else symbols[getattr(node, "id", "")]
+
+
+def _softmax(term: Expr, running: Expr, at: Expr, length: Expr) -> Expr:
+    """The share of the token ``at`` in a sum of positive terms over the running token."""
+    return term.xreplace({running: at}) / Sum(term, (running, 1, length))

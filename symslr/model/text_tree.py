@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from enum import Enum
 
 from symslr.model.text_numbers import Source, TextError, cut
@@ -49,12 +50,18 @@ class NameKind(Enum):
 
 
 def read_tree(
-    text: str, names: Mapping[str, NameKind], *, bound_indices: Collection[str] = (), what: str = "expression"
+    text: str,
+    names: Mapping[str, NameKind],
+    *,
+    bound_indices: Collection[str] = (),
+    what: str = "expression",
+    positions: int = 0,
+    free_index: str = "",
 ) -> tuple[Source, list[Step]]:
     """A formula of the grammar of ``parse_expression``, whose every node is known: its text, and its steps in their order.
 
     Args:
-        text, bound_indices, what: as there.
+        text, bound_indices, what, positions, free_index: as there.
         names: what each name may stand for.
 
     Raises:
@@ -71,7 +78,7 @@ def read_tree(
         raise source.refuse(column, found if rest else "expected a number, a name or '('") from None
     except (RecursionError, MemoryError):
         raise source.refuse(0, "found an expression too deep; expected a shallower one") from None
-    whitelist = _Whitelist(source, names, frozenset(bound_indices))
+    whitelist = _Whitelist(source, names, frozenset(bound_indices), positions, free_index)
     whitelist.check(root)
     return source, whitelist.steps
 
@@ -102,6 +109,8 @@ class _Whitelist:
     source: Source
     names: Mapping[str, NameKind]
     bound: frozenset[str]
+    positions: int = 0
+    free: str = ""
     count: int = 0
     steps: list[Step] = field(default_factory=list)
 
@@ -118,12 +127,16 @@ class _Whitelist:
             case ast.Name():
                 if self._name(node, summed) is NameKind.FAMILY:
                     raise self._refuse(node, f"'{node.id}' without an index; expected {node.id}[...]")
-            case ast.Subscript(value=ast.Name(id=family) as base, slice=ast.Name() as index):
-                if self.names.get(family) is not NameKind.FAMILY:
-                    known = ", ".join(name for name, kind in self.names.items() if kind is NameKind.FAMILY) or "none"
-                    raise self._refuse(base, f"an index of '{cut(family)}', which takes none; those that do: {known}")
-                if self._name(index, summed) is not NameKind.INTEGER:
-                    raise self._refuse(index, f"the index '{index.id}'; expected an integer symbol")
+            case ast.Subscript(value=ast.Name() as base, slice=index) if self._is_index(index):
+                self._entry(base, index, summed)
+            case ast.Subscript(
+                value=ast.Call(func=ast.Name(id="softmax"), args=[ast.Name() as base], keywords=[]), slice=index
+            ) if self.positions and self._is_index(index):
+                self._entry(base, index, summed)
+            case ast.Call(func=ast.Name(id="softmax"), args=[term, ast.Name() as index], keywords=[]) if self.positions:
+                operands = [term]
+                self._name(index, summed)
+                summed |= {self._index(node, index, frozenset())}
             case ast.Call(func=ast.Name(id="sum"), args=[term, index], keywords=[]):
                 operands = [term]
                 summed |= {self._index(node, index, summed)}
@@ -145,9 +158,24 @@ class _Whitelist:
     def _refuse(self, node: ast.expr, found: str) -> TextError:
         return self.source.refuse(node.col_offset, f"found {found}")
 
+    def _is_index(self, index: ast.expr) -> bool:
+        return isinstance(index, ast.Name) or (self.positions > 0 and isinstance(index, ast.Constant))
+
+    def _entry(self, base: ast.Name, index: ast.expr, summed: frozenset[str]) -> None:
+        """An index of a family: an integer symbol, or one of the positions."""
+        if self.names.get(base.id) is not NameKind.FAMILY:
+            families = [name for name, kind in self.names.items() if kind is NameKind.FAMILY]
+            known = f"those that do: {', '.join(families) or 'none'}{_near(base.id, families)}"
+            raise self._refuse(base, f"an index of '{cut(base.id)}', which takes none; {known}")
+        if isinstance(index, ast.Name):
+            if self._name(index, summed) is not NameKind.INTEGER:
+                raise self._refuse(index, f"the index '{index.id}'; expected an integer symbol")
+        elif not (isinstance(index, ast.Constant) and type(index.value) is int and 1 <= index.value <= self.positions):
+            raise self._refuse(index, f"the index {self.source.segment(index)}; expected 1 to {self.positions}")
+
     def _name(self, node: ast.Name, summed: frozenset[str]) -> NameKind:
         name = node.id
-        if name in self.bound and name not in summed:
+        if name in self.bound and name not in summed and name != self.free:
             raise self._refuse(node, f"the index '{name}' outside its sum; expected it inside sum(..., {name})")
         if name in self.names:
             return self.names[name]
@@ -155,7 +183,8 @@ class _Whitelist:
             raise self._refuse(node, f"the function '{name}' alone; expected its argument, {name}(...)")
         if name not in CONSTANTS:
             known = ", ".join([*self.names, *CONSTANTS])
-            raise self.source.refuse(node.col_offset, f"unknown name '{cut(name)}'; known: {known}")
+            near = _near(name, [*self.names, *CONSTANTS])
+            raise self.source.refuse(node.col_offset, f"unknown name '{cut(name)}'; known: {known}{near}")
         return NameKind.VALUE
 
     def _index(self, node: ast.expr, index: ast.expr, summed: frozenset[str]) -> str:
@@ -177,9 +206,16 @@ class _Whitelist:
         elif name == "sum":
             reason = f"found sum with {arguments} arguments; expected sum(term, index)"
         elif name not in ARITY:
-            reason = f"unknown function '{cut(name)}'; known: {', '.join([*ARITY, 'sum'])}"
+            known = [*ARITY, "sum", *(["softmax"] if self.positions else [])]
+            reason = f"unknown function '{cut(name)}'; known: {', '.join(known)}{_near(name, known)}"
         elif arguments != ARITY[name]:
             reason = f"found {name} with {arguments} arguments; expected {ARITY[name]}"
         else:
             return
         raise self.source.refuse(function.col_offset, reason)
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """What was probably meant, as the end of a line."""
+    found = get_close_matches(name, list(known), 1, 0.7)
+    return f"; did you mean {found[0]}?" if found else ""

@@ -1,0 +1,58 @@
+"""``symslr.SequenceModel``: a sequence model of one's own that answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from symslr.face.curve import Curve
+from symslr.model.sequence import model
+
+if TYPE_CHECKING:
+    from symslr.evaluation.sequence.bayes_optimal import BayesOptimal
+    from symslr.evaluation.sequence.thresholds import Threshold
+
+
+class SequenceModel(model.SequenceModel):
+    __doc__ = model.SequenceModel.__doc__
+
+    def thresholds(self, *, ladder: bool = False, seed: int = 0) -> list[Threshold]:
+        """The alpha = N/D from which on directions of the teachers are learnt; see ``evaluation.sequence.thresholds``.
+
+        Raises:
+            CannotEvaluate: for more than three fields in which the label is not affine.
+
+        >>> phase = SequenceModel(["u"], 1, "u[1]**2")
+        >>> print(f"{float(phase.thresholds()[0].value):.2f}")
+        0.50
+        """
+        from symslr.evaluation.sequence.thresholds import thresholds
+
+        return thresholds(self, ladder=ladder, seed=seed)
+
+    @overload
+    def bayes_optimal(self, alpha: float, *, seed: int = 0) -> BayesOptimal: ...
+
+    @overload
+    def bayes_optimal(self, alpha: Sequence[float], *, seed: int = 0) -> Curve: ...
+
+    def bayes_optimal(self, alpha: float | Sequence[float], *, seed: int = 0) -> BayesOptimal | Curve:
+        """The Bayes-optimal overlaps and risk at N = alpha D samples; of several alpha a curve over alpha and overlaps.
+
+        Raises:
+            CannotEvaluate, ValueError: as ``evaluation.sequence.bayes_optimal``.
+        """
+        from symslr.evaluation.sequence import bayes_optimal as own
+
+        if isinstance(alpha, Iterable):
+            return curve_of(own.curve(self, list(alpha), seed=seed))
+        return own.bayes_optimal(self, alpha, seed=seed)
+
+
+def curve_of(points: Sequence[BayesOptimal]) -> Curve:
+    """Overlaps, and the risk where there is one, over alpha."""
+    shown: dict[Any, dict[str, Any]] = {
+        point.alpha: {**point.overlaps, **({"risk": point.risk} if point.risk is not None else {})} for point in points
+    }
+    names = list(next(iter(shown.values())))
+    return Curve.over(lambda place: shown[place["alpha"]][place["quantity"]], {"alpha": list(shown), "quantity": names})
