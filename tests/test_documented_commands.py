@@ -17,7 +17,10 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     ROOT / "symslr" / "cli" / "starter" / "README.md",
 ]
-SYMSLR = r"(symslr (?:bayes|risk|optimal|derive|check|report|validate|finite|landscape|separation|study|new)\b[^`\n]*)"
+NAMES = "|".join(
+    sorted((str(command.name or command.callback.__name__) for command in app.registered_commands), reverse=True)
+)
+SYMSLR = rf"(symslr (?:{NAMES}|study)\b[^`\n]*)"
 PLACE = re.compile(r"\b(?:NAME|OUT\.tex|FOLDER|FILE|DIR)\b")
 
 

@@ -1,4 +1,4 @@
-"""``symslr thresholds`` and ``symslr bayes-optimal``: sequence models of the user's own."""
+"""``symslr thresholds``, ``bayes-optimal``, ``fitted``, ``dynamics`` and ``equations``: sequence models of the user's own."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command()(thresholds)
     app.command(name="bayes-optimal")(bayes_optimal)
+    app.command()(fitted)
+    app.command()(dynamics)
+    app.command()(equations)
 
 
 ModelArgument = typer.Argument(..., help="A model file with the table [model].", parser=options.path)
@@ -103,6 +106,143 @@ def bayes_optimal(
         if point.risk is not None:
             typer.echo(f"    risk {options.with_error(point.risk)}")
     typer.echo(f"  {next(iter(points[0].overlaps.values())).method}")
+
+
+def dynamics(
+    model: Path = ModelArgument,
+    times: str = typer.Option(..., "--times", help="Times t = gamma steps/D: a list 0,1,10, or LOW:HIGH:COUNT."),
+    gamma: float = typer.Option(
+        0.0, "--gamma", parser=options.number, help="Step gamma >= 0 of w = W/sqrt(D), as gamma/D; 0 is gradient flow."
+    ),
+    ridge: float = typer.Option(0.0, "--ridge", parser=options.number, help="Ridge lambda >= 0."),
+    seed: int = SeedOption,
+    seconds: float = options.LongSecondsOption,
+    as_json: bool = options.JsonOption,
+) -> None:
+    """One-pass SGD of the student of a sequence model as D grows: overlaps M with the teachers, lengths Q, and the loss.
+
+    It begins at Q = 1 with overlaps of 0.01.
+    """
+    own = _model(model)
+    at = [float(read_number(text, what="--times")) for text in grids.axes({"times": times}).get("times", [times])]
+    end_after(seconds, "ask for a shorter time")
+    found = own.dynamics(at, gamma=gamma, ridge=ridge, seed=seed)
+    rows: list[dict[str, Any]] = [
+        {"time": repr(float(time)), "risk": risk.as_json()}
+        | _overlaps(own, found.M[t], found.M_error[t])
+        | _lengths(own, "Q", found.Q[t], found.Q_error[t])
+        for t, (time, risk) in enumerate(zip(found.times, found.risk))
+    ]
+    if as_json:
+        typer.echo(json.dumps({**_described(own), "gamma": repr(gamma), "ridge": repr(ridge), "points": rows}))
+        return
+    typer.echo(f"SGD on {own.name}, gamma = {gamma:g}, ridge = {ridge:g}")
+    for row, risk in zip(rows, found.risk):
+        shown = [f"{name} = {pair['value']} ± {pair['error']}" for name, pair in row.items() if "[" in name]
+        typer.echo(f"  t = {float(row['time']):g}: loss {options.with_error(risk)}, {', '.join(shown)}")
+    typer.echo(f"  {found.risk[0].method}, {found.risk[-1].seconds:.2f} s")
+
+
+def fitted(
+    model: Path = ModelArgument,
+    alpha: str = typer.Option(..., "--alpha", help="Samples per dimension: 2, a list 1,2,4, or LOW:HIGH:COUNT."),
+    ridge: str = typer.Option(
+        ..., "--ridge", help="Ridge > 0 of every direction of the student, or a list with one for each: 1,10."
+    ),
+    seed: int = SeedOption,
+    seconds: float = options.LongSecondsOption,
+    as_json: bool = options.JsonOption,
+) -> None:
+    """The student of a sequence model fitted to N = alpha D samples with ridges, as D grows: the replica-symmetric prediction.
+
+    The fit pays the loss of every sample and lambda |w|^2 / 2 for every direction w.
+    """
+    own = _model(model)
+    alphas = [float(read_number(text, what="--alpha")) for text in grids.axes({"alpha": alpha}).get("alpha", [alpha])]
+    ridges = [float(read_number(text, what="--ridge")) for text in ridge.split(",")]
+    end_after(seconds, "ask for fewer points")
+    points = []
+    for n, at in enumerate(alphas):
+        points.append(own.fitted(at, ridges[0] if len(ridges) == 1 else ridges, seed=seed))
+        reached(f"point {n + 1} of {len(alphas)}")
+    if as_json:
+        rows = [
+            {
+                "alpha": repr(point.alpha),
+                "branch": point.branch,
+                **{name: getattr(point, name).as_json() for name in ("risk", "training_loss", "energy")},
+                "stable": point.stable,
+                "replicon": f"{point.replicon:.3g}",
+                "jumps": f"{point.jumps:.3g}",
+                "change": f"{point.change:.3g}",
+                **_overlaps(own, point.M, point.M_error),
+                **_lengths(own, "Q", point.Q, point.Q_error),
+                **_lengths(own, "V", point.V, point.V_error),
+            }
+            for point in points
+        ]
+        typer.echo(
+            json.dumps({**_described(own), "ridge": ridges, **(rows[0] if len(rows) == 1 else {"points": rows})})
+        )
+        return
+    typer.echo(f"Fits of the student of {own.name}, ridge {ridge}")
+    for point in points:
+        typer.echo(f"  alpha = {point.alpha:g}: loss on a new sample {options.with_error(point.risk)}")
+        typer.echo(
+            f"    training loss {options.with_error(point.training_loss)}, energy {options.with_error(point.energy)}"
+        )
+        order = _overlaps(own, point.M, point.M_error) | _lengths(own, "Q", point.Q, point.Q_error)
+        typer.echo("    " + ", ".join(f"{name} = {pair['value']} ± {pair['error']}" for name, pair in order.items()))
+        stable = (
+            "holds" if point.stable else "is broken: fits get stuck above this energy, and the loss need not be theirs"
+        )
+        typer.echo(f"    replicon {point.replicon:.3g}, jumps {point.jumps:.2%}: replica symmetry {stable}")
+    typer.echo(f"  {points[0].risk.method}")
+
+
+Pairs = dict[str, dict[str, str]]
+
+
+def _overlaps(model: SequenceModel, M: Any, error: Any) -> Pairs:
+    """M of every student's direction with every teacher's."""
+    assert model.student is not None
+    pairs = [(k, j) for k in range(len(M)) for j in range(len(M[0]))]
+    names = model.student.names
+    return {f"M[{names[k]},{model.teachers[j]}]": _pair(M[k, j], error[k, j]) for k, j in pairs}
+
+
+def _lengths(model: SequenceModel, what: str, Q: Any, error: Any) -> Pairs:
+    """A symmetric matrix of the student's directions."""
+    assert model.student is not None
+    names = model.student.names
+    return {
+        f"{what}[{names[k]},{names[j]}]": _pair(Q[k, j], error[k, j]) for k in range(len(Q)) for j in range(k, len(Q))
+    }
+
+
+def _pair(value: float, error: float) -> dict[str, str]:
+    return {"value": f"{value:.6g}", "error": f"{error:.2g}"}
+
+
+def equations(
+    model: Path = ModelArgument,
+    as_latex: bool = typer.Option(False, "--latex", help="Print an align* environment."),
+    as_json: bool = options.JsonOption,
+) -> None:
+    """The equations of a sequence model in its own letters: state evolution, weak recovery, one-pass SGD of its student."""
+    own = _model(model)
+    from symslr.export.sequence_model import equations
+
+    found = equations(own)
+    if as_json:
+        rows = [{"title": each.title, "latex": each.latex} for each in found]
+        typer.echo(json.dumps({**_described(own), "equations": rows}))
+    elif as_latex:
+        lines = [each.latex.replace("=", "&=", 1) for each in found]
+        typer.echo("\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}")
+    else:
+        for each in found:
+            typer.echo(f"{each.title}: {each.latex}")
 
 
 HARD = "hard: no polynomial-time algorithm is known that attains this"

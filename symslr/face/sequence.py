@@ -10,7 +10,11 @@ from symslr.model.sequence import model
 
 if TYPE_CHECKING:
     from symslr.evaluation.sequence.bayes_optimal import BayesOptimal
+    from symslr.evaluation.sequence.dynamics import Dynamics
+    from symslr.evaluation.sequence.fitted import Fitted
     from symslr.evaluation.sequence.thresholds import Threshold
+    from symslr.export.sequence_model import Equation
+    from symslr.expression.value import Value
 
 
 class SequenceModel(model.SequenceModel):
@@ -47,6 +51,42 @@ class SequenceModel(model.SequenceModel):
         if isinstance(alpha, Iterable):
             return curve_of(own.curve(self, list(alpha), seed=seed))
         return own.bayes_optimal(self, alpha, seed=seed)
+
+    def fitted(self, alpha: float, ridge: float | Sequence[float], *, seed: int = 0) -> Fitted:
+        """The student fitted to N = alpha D samples with ridges: order parameters and losses of the replica-symmetric theory.
+
+        Raises:
+            ValueError, CannotEvaluate: as ``evaluation.sequence.fitted``.
+        """
+        from symslr.evaluation.sequence.fitted import fitted
+
+        return fitted(self, alpha, ridge, seed=seed)
+
+    def dynamics(self, times: Sequence[float], *, gamma: float = 0.0, ridge: float = 0.0, seed: int = 0) -> Dynamics:
+        """Order parameters of one-pass SGD of the student at the given times t = gamma steps/D; gamma = 0 is gradient flow.
+
+        Raises:
+            ValueError: without a student, and for times that do not rise.
+        """
+        from symslr.evaluation.sequence.dynamics import dynamics
+
+        return dynamics(self, times, gamma=gamma, ridge=ridge, seed=seed)
+
+    def population_risk(self, M: Any, Q: Any, *, seed: int = 0) -> Value:
+        """The mean loss of a student with overlaps M (r, p) with the teachers and Q (r, r) among its own directions.
+
+        Raises:
+            ValueError: without a student, and where Q - M M^T is negative.
+        """
+        from symslr.evaluation.sequence.dynamics import population_risk
+
+        return population_risk(self, M, Q, seed=seed)
+
+    def equations(self) -> list[Equation]:
+        """State evolution, weak recovery and, of a student, one-pass SGD, in the model's own letters."""
+        from symslr.export.sequence_model import equations
+
+        return equations(self)
 
 
 def curve_of(points: Sequence[BayesOptimal]) -> Curve:

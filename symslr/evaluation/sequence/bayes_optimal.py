@@ -23,7 +23,7 @@ from symslr.model.ranges import real_number
 from symslr.model.sequence.model import SequenceModel
 
 Array = Any
-WORK, FEWEST, MOST = 2**21, 512, 2**12
+WORK, FEWEST, MOST = 2**21, 512, 2**13
 """Nodes times samples of a randomisation, and its fewest and most samples."""
 STARTS = {UNINFORMED: 0.01, INFORMED: 0.99}
 """Overlap of every direction with its truth at the two starts."""
@@ -67,7 +67,7 @@ class BayesOptimal:
 def usual_count(channel: Channel) -> int:
     """Samples of a randomisation, a power of two, fewer where each takes many nodes."""
     split = channel.split
-    nodes = max(count(split.inner, 0), 100) * len(split.signs) * len(split.parts)
+    nodes = max(count(split.inner, 0), 100) * len(split.signs)
     return int(min(max(2 ** round(math.log2(WORK / nodes)), FEWEST), MOST))
 
 
@@ -82,7 +82,7 @@ WIDE = 8
 
 @dataclass(frozen=True)
 class _Branch:
-    """The fixed points of all randomisations from one start, and how far the nodes of inner fields put them off."""
+    """The fixed points of all randomisations from one start, and how far nodes and unfinished steps put them off."""
 
     points: list[FixedPoint]
     off: Array
@@ -159,7 +159,9 @@ def bayes_optimal(
 def _branch(drawn: Sequence[Samples], start: Array, alpha: float) -> _Branch:
     """The fixed points from a start, with as many nodes as it takes for them to be off by less than they scatter."""
     refined, memory = 0, deque[tuple[Array, Array]](maxlen=5)
-    first = StateEvolution(drawn[0]).solve(start, alpha, memory)
+    evolution = StateEvolution(drawn[0])
+    first = evolution.solve(start, alpha, memory)
+    left = evolution.left(first.Q, alpha)
     points = _others(drawn, first, alpha, refined, memory)
     off = np.zeros_like(first.Q)
     while can_refine(drawn[0].channel.split.inner, refined):
@@ -170,7 +172,7 @@ def _branch(drawn: Sequence[Samples], start: Array, alpha: float) -> _Branch:
             break
         refined += 1
         points = _others(drawn, finer, alpha, refined, memory)
-    return _Branch(points, off, refined)
+    return _Branch(points, np.hypot(off, left), refined)
 
 
 def _others(

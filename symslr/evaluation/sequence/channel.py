@@ -30,7 +30,7 @@ MOST_NODES = 2**16
 """Nodes of all directions."""
 BROKEN_STEP = 0.1
 """Step of the rule for one direction in which the integrand breaks."""
-BATCH = 2**19
+BATCH = 2**16
 """Numbers in an array of nodes and samples."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from sympy import Expr, S, log
+from sympy import Expr, S, log, sign
 
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.evaluation.sequence.peel import Told, told
@@ -60,11 +60,6 @@ class Part:
             rest = np.log(found[-1]) if self.has_rest else None
         return base, slope, rest
 
-    @property
-    def log_mean(self) -> float:
-        """log of the mean of the exponential weight."""
-        return self.log_scale + float(self.tilt @ self.tilt) / 2
-
 
 @dataclass(frozen=True)
 class Split:
@@ -103,7 +98,11 @@ def split(model: SequenceModel) -> Split:
         first = read[0][0]
     parts = tuple(_part(model, [own.core for own in labels], weight) for labels, weight in read)
     is_even = first[0].is_even or model.invariant is not None
-    whole = all(own.core == label for (labels, _), kept in zip(read, _kept(model)) for own, label in zip(labels, kept))
+    whole = all(
+        label == (sign(own.core) if own.is_sign else own.core)
+        for (labels, _), kept in zip(read, _kept(model))
+        for own, label in zip(labels, kept)
+    )
     return Split(parts, first[0].is_sign, (1, -1) if is_even else (1,), whole)
 
 
@@ -112,15 +111,22 @@ def _kept(model: SequenceModel) -> list[tuple[Expr, ...]]:
     return [own for (given, _), own in zip(model.configurations, model.labels) if given.get(SIGN.symbol, S.One) != -1]
 
 
-def _part(model: SequenceModel, cores: Sequence[Expr], weight: Expr) -> Part:
+def tilt_of(model: SequenceModel, weight: Expr) -> tuple[Array, float] | None:
+    """(a, c) of a weight P(h) g = e^{a.z + c}, a of shape (L p,); None for another."""
     symbols = [symbol for row in model.fields for symbol in row]
     slopes = [log(weight).diff(symbol) for symbol in symbols]
-    held = [n for n, symbol in enumerate(symbols) if weight.has(symbol)]
     values = model.evaluated(slopes, np.random.default_rng(3).standard_normal((TRIALS, len(symbols))))
-    exponential = bool(np.all(np.ptp(values, axis=1) <= FLAT * (1 + np.abs(values).max())))
-    tilt = values[:, 0] if exponential else np.zeros(len(symbols))
-    at_zero = weight.subs(dict.fromkeys(symbols, 0)) if exponential else S.One
-    inner = _inner(model, cores, set() if exponential else set(held))
+    if not np.all(np.ptp(values, axis=1) <= FLAT * (1 + np.abs(values).max())):
+        return None
+    return values[:, 0], float(log(weight.subs(dict.fromkeys(symbols, 0))))
+
+
+def _part(model: SequenceModel, cores: Sequence[Expr], weight: Expr) -> Part:
+    symbols = [symbol for row in model.fields for symbol in row]
+    exponential = tilt_of(model, weight)
+    tilt, scale = (np.zeros(len(symbols)), 0.0) if exponential is None else exponential
+    held = {n for n, symbol in enumerate(symbols) if weight.has(symbol)}
+    inner = _inner(model, cores, held if exponential is None else set())
     affine = tuple(n for n in range(len(symbols)) if n not in inner)
     zero = {symbols[n]: S.Zero for n in affine}
     base = [core.xreplace(zero) for core in cores]
@@ -130,10 +136,9 @@ def _part(model: SequenceModel, cores: Sequence[Expr], weight: Expr) -> Part:
             if core.has(symbols[n]):
                 entries.append((o, place))
                 terms.append(core.xreplace({**zero, symbols[n]: S.One}) - base[o])
-    every = [*base, *terms, *([] if exponential else [weight])]
+    every = [*base, *terms, *([weight] if exponential is None else [])]
     compiled = compile_float([symbols[n] for n in inner], every, keeps_digits=False)
-    scale = float(log(at_zero)) if exponential else 0.0
-    part = Part(inner, affine, tilt, scale, compiled, tuple(entries), len(cores), not exponential)
+    part = Part(inner, affine, tilt, scale, compiled, tuple(entries), len(cores), exponential is None)
     return replace(part, breaks=_breaks(part)) if model.noise == 0 and len(inner) == 1 else part
 
 

@@ -64,6 +64,14 @@ class StateEvolution:
         own = np.linalg.solve(np.eye(len(conjugate)) + conjugate, conjugate)
         return (own + own.T) / 2
 
+    def left(self, Q: Array, alpha: float) -> float:
+        """How far further steps from Q would lead, by the ratio of two of them."""
+        one = self.step(self.basis.T @ Q @ self.basis, alpha)
+        other = self.step(one, alpha)
+        size = float(np.max(np.abs(one - self.basis.T @ Q @ self.basis)))
+        rate = float(np.max(np.abs(other - one))) / max(size, 1e-300)
+        return size / (1 - min(rate, 0.999))
+
     def whole(self, Q: Array) -> Array:
         """Overlaps in the subspace as a p x p matrix."""
         return self.basis @ Q @ self.basis.T

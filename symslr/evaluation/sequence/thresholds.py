@@ -42,6 +42,8 @@ LATER = 4
 """Randomisations of a threshold that depends on what is learnt, each of which is sought by itself."""
 FARTHEST = 64.0
 """alpha up to which such a threshold is sought."""
+SETTLED = 5e-3
+"""Relative change of such a threshold under a doubling of the nodes, from which on they are not doubled again."""
 ROUNDING = 1e-12
 """Relative error of what scatters less."""
 POWER, LITTLE, NEAR = 60, 1e-3, 1e-3
@@ -97,7 +99,7 @@ def thresholds(model: SequenceModel, *, ladder: bool = False, seed: int = 0) -> 
         following = _after(channel, learnt.T, float(found[-1].value), seed)
         if following is None:
             break
-        found.append(following.threshold(model, learnt.T, 0.0, began))
+        found.append(following.threshold(model, learnt.T, following.off, began))
     return found
 
 
@@ -199,11 +201,11 @@ def _at_zero(channel: Channel, seed: int) -> _Rung | None:
     here, off = responses(sample, nothing, every)[1], 0.0
     while can_refine(split.inner, refined):
         finer = responses(sample, nothing, every, refined + 1)[1]
-        off = float(np.linalg.norm(finer - here) / np.linalg.norm(finer))
+        off = float(np.linalg.norm(finer - here) / max(float(np.linalg.norm(finer)), 1 / LARGEST))
         if off < PRECISION / 2:
             break
         here, refined = finer, refined + 1
-    nodes = max(count(split.inner, refined), 100) * len(split.signs) * len(split.parts)
+    nodes = max(count(split.inner, refined), 100) * len(split.signs)
     most = min(max(2 ** round(math.log2(WORK / nodes)), FEWEST), MOST)
     while True:
         drawn = (Samples(channel, size, sub_seed(seed, n, size), width_of(channel)) for n in range(RANDOMISATIONS))
@@ -227,32 +229,41 @@ def _after(channel: Channel, learnt: Array, before: float, seed: int) -> _Rung |
     method = f"linear response to overlaps of what is learnt, {len(drawn)} scrambled Sobol sets of {FEWEST} samples"
     low = 1.05 * before or 0.05
 
-    def at(samples: Samples, alpha: float) -> Response:
-        evolution = StateEvolution(samples, learnt)
-        Q = evolution.solve(0.01 * learnt @ learnt.T, alpha).Q
-        return responses(samples, Q, basis)
+    def at(samples: Samples, alpha: float, refined: int = 0) -> Response:
+        Q = StateEvolution(samples, learnt, refined).solve(0.01 * learnt @ learnt.T, alpha).Q
+        return responses(samples, Q, basis, refined)
 
     at_once = _first([at(samples, 2 * before or 1.0) for samples in drawn], method)
     if at_once is not None and at_once.M is None:
         return replace(at_once, basis=basis @ at_once.basis, alphas=[before] * LATER)
 
-    def excess(alpha: float, samples: Samples) -> float:
-        found = at(samples, alpha)
+    def excess(alpha: float, samples: Samples, refined: int) -> float:
+        found = at(samples, alpha, refined)
         first = _first([found, found], method)
         return -1.0 if first is None else alpha / first.alphas[0] - 1
 
-    roots, place = [], low
-    for samples in drawn:
-        high = 1.25 * place
-        while excess(high, samples) < 0:
-            high *= 1.5
+    def root(samples: Samples, refined: int, high: float, factor: float) -> float:
+        """Where linear response begins to grow, from a guess on; infinite beyond ``FARTHEST``."""
+        while excess(high, samples, refined) < 0:
+            high *= factor
             if high > FARTHEST:
-                return None
-        bottom = high / 1.5 if high > 1.25 * place else low
-        while excess(bottom, samples) > 0 and bottom > low:
-            bottom = max(bottom / 1.3, low)
-        root = brentq(excess, bottom, high, args=(samples,), xtol=PRECISION * bottom, rtol=PRECISION)
-        place = float(root) / 1.2
-        roots.append(float(root))
-    last = _first([at(samples, root) for samples, root in zip(drawn, roots)], method)
-    return None if last is None else _Rung(basis @ last.basis, roots, method)
+                return math.inf
+        bottom = high / factor
+        while bottom > low and excess(bottom, samples, refined) > 0:
+            bottom /= factor
+        how: dict[str, Any] = {"xtol": PRECISION * bottom, "rtol": PRECISION}
+        return float(brentq(excess, max(bottom, low), high, args=(samples, refined), **how))
+
+    refined, first = 0, root(drawn[0], 0, 1.2 * low, 1.5)
+    off = 0.0
+    while first < math.inf and can_refine(channel.split.inner, refined):
+        finer = root(drawn[0], refined + 1, first, 1.04)
+        off = abs(finer - first)
+        if off < SETTLED * first:
+            break
+        first, refined = finer, refined + 1
+    roots = [first, *(root(samples, refined, first, 1.1) for samples in drawn[1:] if first < math.inf)]
+    if not all(own < math.inf for own in roots):
+        return None
+    last = _first([at(samples, own, refined) for samples, own in zip(drawn, roots)], method)
+    return None if last is None else _Rung(basis @ last.basis, roots, method, off=off)
