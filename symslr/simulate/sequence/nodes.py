@@ -48,4 +48,6 @@ def _product(number: int, length: int, count: int) -> Nodes:
     dimensions = length * count
     points = np.linspace(-FARTHEST, FARTHEST, max(number, 1))
     grid = np.stack(np.meshgrid(*[points] * dimensions, indexing="ij"), axis=-1) if dimensions else np.zeros((1, 0))
-    return Nodes(grid.reshape(max(number, 1) ** dimensions, length, count), -(grid**2).sum(axis=-1).ravel() / 2, 2**dimensions)
+    return Nodes(
+        grid.reshape(max(number, 1) ** dimensions, length, count), -(grid**2).sum(axis=-1).ravel() / 2, 2**dimensions
+    )
