@@ -123,6 +123,8 @@ class Cite(Truncation):
     def _check_admissible(self, symbol: Expr, value: Expr) -> list[Boolean]:
         """What is left to assume of a value: the sign of a formula, where it is not known."""
         if isinstance(symbol, AppliedUndef) and symbol.args in ((x,), PAIR, FIELDS):
+            if symbol.is_nonnegative and value.is_negative:
+                raise self.refuse(f"{symbol} = {value} is negative")
             return []
         if isinstance(symbol, OpenFunction):
             if symbol.index not in (None, epsilon):

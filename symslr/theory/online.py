@@ -16,11 +16,11 @@ from __future__ import annotations
 from functools import cache
 from typing import ClassVar, final
 
-from sympy import Basic, Derivative, Expr, Function, Limit, Symbol, oo, sqrt
+from sympy import Basic, Expr, Function, Limit, Symbol, oo, sqrt
 from sympy.printing.latex import LatexPrinter
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.rules import Differentiate, DifferentiateMean, Linearity, TakeLimit, Unfold
+from symslr.algebra.rules import Linearity, TakeLimit, Unfold
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.instance import FIELDS
 from symslr.expression.quantity import Quantity
@@ -73,7 +73,7 @@ class OnlineStep(Quantity):
         return self.definition().free_symbols
 
     def _latex(self, printer: LatexPrinter) -> str:
-        return rf"\frac{{D}}{{\gamma}}\,\mathbb{{E}}\,\Delta {printer._print(self.args[0])}"
+        return rf"\frac{{\Delta {printer._print(self.args[0])}}}{{\Delta t}}"
 
     def _sympystr(self, printer: object) -> str:
         return f"OnlineStep({self.args[0]})"
@@ -87,25 +87,4 @@ def descent_chain(overlap: Symbol) -> Derivation:
         .apply(Unfold(OnlineStep))
         .apply(Linearity())
         .apply(TakeLimit())
-    )
-
-
-LOSS = Function("ell", real=True)(*FIELDS)
-"""The loss at these fields of teacher and student; left open."""
-
-
-def flow_chain(overlap: Symbol) -> Derivation:
-    """Gradient flow of the population risk E l(z, s), dM/dt = -(E_M + 2 M E_Q) and dQ/dt = -(2 M E_M + 4 Q E_Q), in the fields."""
-    risk = over_fields(LOSS.subs(dict(zip(FIELDS, (Z, STUDENT))), simultaneous=True))
-    in_overlap, in_length = Derivative(risk, OVERLAP), Derivative(risk, LENGTH)
-    rate = {
-        OVERLAP: -(in_overlap + 2 * OVERLAP * in_length),
-        LENGTH: -(2 * OVERLAP * in_overlap + 4 * LENGTH * in_length),
-    }[overlap]
-    return (
-        Derivation(rate, name=f"online-flow-{str(overlap).lower()}")
-        .apply(DifferentiateMean())
-        .apply(DifferentiateMean())
-        .apply(Differentiate())
-        .apply(Linearity())
     )

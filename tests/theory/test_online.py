@@ -8,7 +8,7 @@ from sympy import Limit
 from symslr.expression.instance import FIELDS, instance
 from symslr.model.symbols import x
 from symslr.referee.referee import referee
-from symslr.theory.online import LENGTH, OVERLAP, D, OnlineStep, descent_chain, flow_chain, slope
+from symslr.theory.online import LENGTH, OVERLAP, D, OnlineStep, descent_chain, slope
 
 s = FIELDS[1]
 M, Q, GAMMA, RIDGE = 0.3, 0.8, 0.7, 0.4
@@ -24,13 +24,6 @@ def test_the_square_of_a_linear_student():
     taught, length = (number(descent_chain(overlap).result, d=s - x) for overlap in (OVERLAP, LENGTH))
     assert taught == pytest.approx(1 - M - RIDGE * M, rel=1e-11)
     assert length == pytest.approx(2 * (M - Q) - 2 * RIDGE * Q + GAMMA * (Q - 2 * M + 1), rel=1e-11)
-
-
-def test_gradient_flow_is_descent_with_small_steps():
-    """E (s - z)^2/2 has the slopes of d = s - z, without the noise of single samples."""
-    taught, length = (number(flow_chain(overlap).result, ell=(s - x) ** 2 / 2) for overlap in (OVERLAP, LENGTH))
-    assert taught == pytest.approx(1 - M, rel=1e-11)
-    assert length == pytest.approx(2 * (M - Q), rel=1e-11)
 
 
 def test_a_step_in_many_dimensions_changes_the_overlaps_as_the_limit_says():

@@ -85,6 +85,8 @@ def test_a_channel_of_ones_tells_nothing():
 def test_a_citation_takes_the_formula_of_the_channel():
     cited = Cite(information_chain(), {CHANNEL: exp(x)}).rewrite(instance(information_chain().start, {"P": exp(x)}))
     assert cited == squared_force(exp(x)) / 2
+    with pytest.raises(RuleRefused, match="is negative"):
+        Cite(information_chain(), {CHANNEL: -exp(x)})
     with pytest.raises(RuleRefused, match="expected a parameter"):
         Cite(information_chain(), {CHANNEL.func(Symbol("t")): exp(x)})
 

@@ -25,7 +25,7 @@ class TakeLimit(Rule):
     def _take(self, node: Limit) -> Expr:
         formula, variable, *where = node.args
         if any(variable in mean.free_symbols for mean in formula.atoms(Expectation)):
-            raise self.refuse("an expectation that moves stands inside the limit; reduce it to a formula first")
+            raise self.refuse("an expectation stands inside the limit and moves in it; reduce it to a formula first")
         try:
             value = on_letters(lambda inner: Limit(inner, variable, *where).doit(), formula, (Expectation,))
         except ValueError as reason:  # it differs from side to side
