@@ -75,6 +75,8 @@ def test_a_file_and_python_say_the_same(tmp_path) -> None:
         ({"weight": "2*step(u[1]) + u[2]*0"}, None),
         ({"hidden": {"u": "1..L"}}, "found 'u' twice"),
         ({"hidden": {"e": "0:1/2,1:1/3"}}, "sum to 5/6"),
+        ({"hidden": 3}, "hidden: found 3; expected a table"),
+        ({"label": ["u[1]", 3]}, "expected a formula"),
         ({"invariant": "scale"}, "invariant: found 'scale'"),
         ({"student": {"field": ["s"]}}, "did you mean fields?"),
         ({"student": {"fields": ["s"], "loss": "square"}}, "found no predictor"),

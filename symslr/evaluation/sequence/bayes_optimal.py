@@ -17,7 +17,13 @@ from symslr.evaluation.sampling.points import sub_seed
 from symslr.evaluation.sampling.scatter import standard_error
 from symslr.evaluation.sequence.channel import Channel, can_refine, count
 from symslr.evaluation.sequence.samples import Samples
-from symslr.evaluation.sequence.state_evolution import FixedPoint, Memory, StateEvolution, clipped
+from symslr.evaluation.sequence.state_evolution import (
+    TOLERANCE,
+    FixedPoint,
+    Memory,
+    StateEvolution,
+    clipped,
+)
 from symslr.expression.value import Value
 from symslr.model.ranges import real_number
 from symslr.model.sequence.model import SequenceModel
@@ -29,9 +35,11 @@ STARTS = {UNINFORMED: 0.01, INFORMED: 0.99}
 """Overlap of every direction with its truth at the two starts."""
 DIFFERENT = 0.01
 """Two fixed points are distinct where an overlap differs by more."""
-FINE = 0.25
+FINE = 1.0
 """Nodes are doubled until the overlaps move by less than this share of their standard error, or by ``SETTLED``."""
 SETTLED = 1e-4
+UNFINISHED = 10.0
+"""Steps of the size of the last that a fixed point which did not settle may be off."""
 EXACT = 1 - 1e-6
 """Overlap from which on a label without noise has told a direction exactly."""
 
@@ -67,7 +75,7 @@ class BayesOptimal:
 def usual_count(channel: Channel) -> int:
     """Samples of a randomisation, a power of two, fewer where each takes many nodes."""
     split = channel.split
-    nodes = max(count(split.inner, 0), 100) * len(split.signs)
+    nodes = max(count(split.inner, 0), 100) * len(split.signs) * max(channel.size / 4, 1)
     return int(min(max(2 ** round(math.log2(WORK / nodes)), FEWEST), MOST))
 
 
@@ -168,11 +176,16 @@ def _branch(drawn: Sequence[Samples], start: Array, alpha: float) -> _Branch:
         finer = StateEvolution(drawn[0], refined=refined + 1).solve(points[0].Q, alpha, memory)
         off = finer.Q - points[0].Q
         scatter = np.std([point.Q for point in points], axis=0, ddof=1) / len(points) ** 0.5
-        if np.all(np.abs(off) < np.maximum(FINE * scatter, SETTLED)):
+        if np.all(np.abs(off) < np.maximum(FINE * scatter, SETTLED)) and _unfinished(points) < SETTLED:
             break
         refined += 1
         points = _others(drawn, finer, alpha, refined, memory)
-    return _Branch(points, np.hypot(off, left), refined)
+    return _Branch(points, np.sqrt(off**2 + left**2 + _unfinished(points) ** 2), refined)
+
+
+def _unfinished(points: Sequence[FixedPoint]) -> float:
+    """How far fixed points may be off that did not settle; 0 where all have."""
+    return sum(UNFINISHED * point.change for point in points if point.change >= TOLERANCE)
 
 
 def _others(

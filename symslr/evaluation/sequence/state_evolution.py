@@ -16,11 +16,12 @@ Memory = deque[tuple[Array, Array]]
 """Changes of log Qhat and of its step, from one step to the next."""
 TOLERANCE = 1e-6
 """A fixed point is reached where one more step moves no overlap by more: less than the samples move them."""
-MOST_STEPS = 300
-"""Most steps of state evolution, which is slow close to a threshold."""
+MOST_STEPS, AGAIN = 150, 20
+"""Most steps of state evolution, which is slow close to a threshold; steps after which the acceleration begins anew, as it may
+circle."""
 MEMORY, FARTHEST = 5, 0.7
 """Steps that Anderson's acceleration looks back, and the most by which it moves a log Qhat beyond the step itself."""
-SMALLEST, LARGEST = 1e-9, 1 - 1e-9
+SMALLEST, LARGEST = 1e-7, 1 - 1e-9
 """Eigenvalues of Q, and of 1 - V."""
 
 
@@ -85,14 +86,14 @@ class StateEvolution:
         Q, change = self.basis.T @ start @ self.basis, math.inf
         memory = deque(maxlen=MEMORY) if memory is None else memory
         before: tuple[Array, Array] | None = None
-        for _ in range(MOST_STEPS):
+        for n in range(MOST_STEPS):
             following = self.step(Q, alpha)
             change = float(np.max(np.abs(following - Q)))
             if change < TOLERANCE:
                 break
             place, step = logs(Q).ravel(), (logs(following) - logs(Q)).ravel()
             if before is not None:
-                if np.linalg.norm(step) > 2 * np.linalg.norm(before[1]):
+                if n % AGAIN == 0 or np.linalg.norm(step) > 2 * np.linalg.norm(before[1]):
                     memory.clear()
                 else:
                     memory.append((place - before[0], step - before[1]))

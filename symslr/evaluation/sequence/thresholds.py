@@ -67,7 +67,7 @@ class Threshold:
     after: tuple[str, ...]
 
     def __str__(self) -> str:
-        return ", ".join(self.names)
+        return f"alpha = {self.value} for {', '.join(self.names)}"
 
 
 def thresholds(model: SequenceModel, *, ladder: bool = False, seed: int = 0) -> list[Threshold]:

@@ -26,6 +26,7 @@ MOST_TEACHERS, LONGEST, MOST_STUDENTS = 3, 10, 8
 """Directions of a teacher, tokens of a sequence, and directions of a student."""
 KEYS = ("name", "teachers", "length", "label", "noise", "weight", "hidden", "invariant")
 STUDENT_KEYS = ("fields", "predictor", "loss")
+EXAMPLES = {"hidden": '{eps = "1..L"}', "values": "{nu = 2}", "student": '{fields = ["w"], predictor = "w[1]"}'}
 RESERVED = {"L", "sum", "softmax", "y", "f", *INDICES, *CONSTANTS}
 TABLES: dict[str, tuple[str, ...] | None] = {"model": KEYS, "student": STUDENT_KEYS, "values": None}
 
@@ -87,6 +88,9 @@ class SequenceModel:
         student: Mapping[str, Any] | None = None,
         name: str = "model",
     ) -> None:
+        for what, table in (("hidden", hidden), ("values", values), ("student", student)):
+            if not isinstance(table, Mapping | None):
+                raise ValueError(f"{what}: found {table!r}; expected a table, such as {EXAMPLES[what]}")
         size = _length(length)
         own = _names(teachers, "teachers", MOST_TEACHERS)
         if invariant not in (None, "sign"):
