@@ -81,14 +81,14 @@ class GaussianConvolution(Expr):
         return self.differentiated(1) * mean.diff(symbol) + self.differentiated(0, 1) * variance.diff(symbol)
 
     def _named(self, letter: str, mean: str) -> str:
-        below = mean * self.orders[0] + "V" * self.orders[1]
+        below = (mean * self.orders[0] + "V" * self.orders[1]).strip()
         return f"{letter}_{{{below}}}" if below else letter
 
     def _sympystr(self, printer: StrPrinter) -> str:
         return self._named(printer._print(self.args[0]), "w").replace("{", "").replace("}", "")
 
     def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
-        named = self._named(printer._print(self.args[0]), r"\omega")
+        named = self._named(printer._print(self.args[0]), r"\omega ")
         return f"{named}^{{{exp}}}" if exp else named
 
 

@@ -21,6 +21,7 @@ from sympy import (
     cos,
     exp,
     floor,
+    latex,
     log,
     sign,
     tanh,
@@ -177,6 +178,7 @@ def test_a_convolution_differentiates_through_its_mean_and_its_variance():
     assert z_.diff(r) == u * z_.differentiated(1) - z_.differentiated(0, 1)
     assert GaussianConvolution.of(Symbol("Z"), s * t, t, r, s).diff(s) is not None  # unevaluated: s stands in P too
     assert z_.subs(t, s) == z_
+    assert latex(z_.differentiated(2, 1)) == r"Z_{\omega \omega V}"
     assert z_.free_symbols == {r, u}
 
 
