@@ -1,30 +1,19 @@
-"""Bayes-optimal estimation from N samples: state evolution from the free entropy, its risk, and the limit of many samples."""
+"""Bayes-optimal estimation of single-location regression from N samples: state evolution, risk, and the limit of many samples."""
 
 from collections.abc import Iterator
 
-from sympy import Rational, S, Symbol, log
+from sympy import Expr, Rational, S, Symbol, exp, pi, sqrt
 
 from symslr.algebra.derivation import Derivation
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Posterior
 from symslr.model.catalogue import MaxSLR, SpikedSLR
+from symslr.model.scalar_law import normal
 from symslr.model.symbols import Delta, epsilon, nu
 from symslr.theory.bayes import bayes_risk
-from symslr.theory.finite_sample_bayes import (
-    GAUSS,
-    OVERLAP,
-    Q_HAT,
-    BayesFreeEntropy,
-    evidence,
-    force_chain,
-    information_chain,
-    nishimori_chains,
-    overlap_chain,
-    posterior_risk_chain,
-    prior_chain,
-    squared_force,
-)
+from symslr.theory.finite_sample_bayes import LABEL, OWN, REST, force_chain, posterior_risk_chain
 from symslr.theory.finite_sample_energy import ALPHA
+from symslr.theory.sequence import GAUSS, OVERLAP, BayesFreeEntropy
 
 SOURCE = "duranthon2025, Sec. 5"
 OF = {"v": "values", "k": "keys, spiked-SLR"}
@@ -37,41 +26,6 @@ q_k = Symbol("q_k", positive=True)
 """Overlap of the keys."""
 
 
-def derive_prior() -> Iterator[Derivation]:
-    yield (
-        prior_chain()
-        .named(title="Bayes-optimal estimation: free entropy of the prior per component", sources=(SOURCE,))
-        .claim((Q_HAT - log(1 + Q_HAT)) / 2, SOURCE)
-    )
-
-
-def derive_nishimori() -> Iterator[Derivation]:
-    titles = ("overlap of the posterior mean with the truth", "squared norm of the posterior mean")
-    for chain, title in zip(nishimori_chains(), titles, strict=True):
-        yield (
-            chain.named(
-                title=f"Bayes-optimal estimation: {title}",
-                introduction="The two are one number: Nishimori's identity leaves one overlap per vector.",
-                sources=("nishimori1981",),
-            ).claim(Q_HAT / (1 + Q_HAT), "nishimori1981", label="published")
-        )
-
-
-def derive_information() -> Iterator[Derivation]:
-    for t, of in OF.items():
-        yield (
-            information_chain(t)
-            .named(
-                title=f"Bayes-optimal estimation: the free entropy grows with the overlap by half the mean squared score, {of}",
-                introduction=r"$Z$ is read as a function of one token's field $\omega=\sqrt q\,x_0$; $a$ and $b$ are the "
-                "likelihoods of the rest of the sample with this token relevant and with another one, at any length.",
-                sources=(SOURCE,),
-                ranges=RANGES,
-            )
-            .claim(squared_force(t) / 2, SOURCE)
-        )
-
-
 def derive_state_evolution() -> Iterator[Derivation]:
     for t, of in OF.items():
         yield (
@@ -79,29 +33,25 @@ def derive_state_evolution() -> Iterator[Derivation]:
             .named(
                 title=f"Bayes-optimal estimation: state evolution of the {of}, effective signal",
                 symbol=r"\hat{q}",
-                introduction=BayesFreeEntropy.postulate,
+                introduction=r"$P$ is read as a function of one token's field; $a$ and $b$ are the likelihoods of the rest of "
+                "the sample with this token relevant and with another one, at any length. "
+                + BayesFreeEntropy.postulate,
                 sources=(SOURCE,),
                 ranges=RANGES,
             )
-            .claim(ALPHA * force_of_logarithm(t), SOURCE)
+            .claim(ALPHA * ScalarExpectation(squared_force(t), GAUSS, normal()), SOURCE)
         )
-    yield (
-        overlap_chain("v")
-        .named(
-            title="Bayes-optimal estimation: state evolution, overlap with the truth",
-            symbol="q",
-            introduction=BayesFreeEntropy.postulate,
-            sources=(SOURCE,),
-            ranges=RANGES,
-        )
-        .claim(Q_HAT / (1 + Q_HAT), SOURCE)
-    )
 
 
-def force_of_logarithm(t: str) -> ScalarExpectation:
-    """E[Z f^2] with f = d log Z/d omega."""
-    z = evidence(t)
-    return ScalarExpectation(z * (z.differentiated(1, 0) / z) ** 2, GAUSS, squared_force(t).law)
+def squared_force(t: str) -> Expr:
+    """(dZ/d omega)^2/Z at omega = sqrt(q) x_0, as the task has it: values pull by (y - omega)/V, keys by sqrt(nu)."""
+    omega, variance = sqrt(OVERLAP) * GAUSS, 1 - OVERLAP + Delta**2
+    here = {
+        "v": exp(-((LABEL - omega) ** 2) / (2 * variance)) / sqrt(2 * pi * variance),
+        "k": exp(sqrt(nu) * omega - nu * OVERLAP / 2),
+    }[t]
+    pull = {"v": (LABEL - omega) / variance, "k": sqrt(nu)}[t]
+    return (pull * OWN * here) ** 2 / (OWN * here + REST)
 
 
 def derive_risk() -> Iterator[Derivation]:

@@ -16,7 +16,7 @@ from symslr.algebra.existence import check_existence
 from symslr.algebra.hypothesis import Hypothesis, of_configurations
 from symslr.algebra.truncation import Truncation
 from symslr.expression.configuration import is_density
-from symslr.expression.instance import PAIR, instance, open_functions
+from symslr.expression.instance import FIELDS, PAIR, instance, open_functions
 from symslr.model.admissible import check_mean_one
 from symslr.model.configuration import ConfigurationLaw
 from symslr.model.exact import exact
@@ -39,7 +39,7 @@ class Cite(Truncation):
         values: parameter of the theorem -> value here; every other symbol keeps its meaning. That a formula is positive, as
             2 kappa log L in place of nu, is a hypothesis where it is not known. For a function that the theorem
             leaves open, ``OpenFunction.of("g", epsilon)`` -> its formula for the token epsilon, or ``Function("kappa")(x)`` ->
-            its formula in x, or ``Function("C")(l, m)`` -> its formula in l and m.
+            its formula in x, ``Function("C")(l, m)`` -> its formula in l and m, or ``Function("d")(*FIELDS)`` -> in these.
     """
 
     statement = r"A = B \text{ as derived}"
@@ -122,7 +122,9 @@ class Cite(Truncation):
 
     def _check_admissible(self, symbol: Expr, value: Expr) -> list[Boolean]:
         """What is left to assume of a value: the sign of a formula, where it is not known."""
-        if isinstance(symbol, AppliedUndef) and symbol.args in ((x,), PAIR):
+        if isinstance(symbol, AppliedUndef) and symbol.args in ((x,), PAIR, FIELDS):
+            if symbol.is_nonnegative and value.is_negative:
+                raise self.refuse(f"{symbol} = {value} is negative")
             return []
         if isinstance(symbol, OpenFunction):
             if symbol.index not in (None, epsilon):

@@ -118,6 +118,8 @@ def _of_node(node: Expr) -> str:
     name = r"\kappa" if isinstance(node, OpenKernel) else latex(node.func)
     if node.is_positive:
         return f"${name}$ a positive function"
+    if node.is_nonnegative:
+        return f"${name}$ a nonnegative function"
     return f"${name}$ a real function" if node.is_real else ""
 
 

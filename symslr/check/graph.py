@@ -11,6 +11,7 @@ from sympy import Derivative, Integral, S
 
 from symslr.algebra.derivation import Derivation
 from symslr.check.report import CheckReport, Verdict
+from symslr.expression.convolution import GaussianConvolution
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import FOLDED, ConditionalMean, Minimum
 from symslr.expression.quantity import Quantity
@@ -136,4 +137,5 @@ def _law_name(law: SequenceLaw) -> str:
 
 def _is_defined(item: Derivation) -> bool:
     """Whether the first line is written in nodes that have a definition of their own: a mean, an integral, a derivative."""
-    return bool(item.start.has(Expectation, ConditionalMean, Minimum, Integral, Derivative, *FOLDED))
+    means = (Expectation, GaussianConvolution, ConditionalMean)
+    return bool(item.start.has(*means, Minimum, Integral, Derivative, *FOLDED))

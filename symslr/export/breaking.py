@@ -268,6 +268,8 @@ class _Page:
         base, frame = expr.base, self._frame(expr.base)
         if isinstance(base, Function) and expr.exp.is_Integer and frame is not None:
             self._framed(replace(frame, head=f"{frame.head}^{{{expr.exp}}}"), after)
+        elif isinstance(base, Function) and len(base.args) > 1 and self.printer.is_named(base):
+            self.put(self.printer.doprint(expr) + after)  # several arguments are not broken apart
         elif not self.printer.is_compound(base):
             self.write(base, power)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sympy import Basic, Expr, Function, Mul, Sum, exp, expand
+from sympy import Basic, Expr, Function, Mul, Sum, Symbol, exp, expand
 from sympy.core.function import AppliedUndef
 
 from symslr.expression.open_functions import OpenKernel
@@ -14,6 +14,9 @@ from symslr.model.symbols import L, epsilon, l, m, x
 
 PAIR = (l, m)
 """The two positions in the formula of an open covariance."""
+
+FIELDS = (x, Symbol("x_2", real=True))
+"""The two variables in the formula of an open function of two real numbers, such as a loss."""
 
 
 def open_functions(expr: Basic) -> set[str]:
@@ -27,13 +30,15 @@ def instance(expr: Any, functions: Mapping[str, Expr]) -> Any:
     """``expr`` with each open function replaced by a formula.
 
     ``functions`` gives, by name, the formula for the token ``epsilon``; for a function of one real variable, such as an open
-    kernel kappa(x), the formula in ``x``; for one of two positions the formula in ``l`` and ``m``.
+    kernel kappa(x), the formula in ``x``; for one of two positions the formula in ``l`` and ``m``, of two real variables in
+    ``FIELDS``.
     """
     if not functions or not expr.has(OpenFunction, AppliedUndef):
         return expr
     if isinstance(expr, AppliedUndef) and expr.func.__name__ in functions:
         if len(expr.args) == len(PAIR):
-            return functions[expr.func.__name__].subs(dict(zip(PAIR, expr.args)), simultaneous=True)
+            given = dict(zip((*PAIR, *FIELDS), 2 * tuple(instance(arg, functions) for arg in expr.args)))
+            return functions[expr.func.__name__].subs(given, simultaneous=True)
         return functions[expr.func.__name__].subs(x, instance(expr.args[0], functions))
     if isinstance(expr, OpenFunction) and expr.name in functions:
         formula = functions[expr.name].subs(L, expr.length)

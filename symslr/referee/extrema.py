@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sympy import Add, Derivative, DiracDelta, Expr, Integer, Limit, S, oo
+from sympy import Add, Derivative, DiracDelta, Expr, Limit, Rational, S, binomial, harmonic, oo
 
 from symslr.expression.at import At
 from symslr.expression.folded import Minimum
@@ -47,8 +47,10 @@ SPARE_DIGITS = 3
 PARABOLA = object()
 """Remembered in place of a bracket where the body is a parabola."""
 
-STENCIL = {1: (Integer(4) / 5, 1), 2: (-Integer(1) / 5, 1), 3: (Integer(4) / 105, 1), 4: (-Integer(1) / 280, 1)}
-"""Central differences of order 8: coefficient of f(x + k h) - f(x - k h)."""
+HALF = {1: Rational(4, 5), 2: Rational(-1, 5), 3: Rational(4, 105), 4: Rational(-1, 280)}
+CENTRAL = {side * k: side * coefficient for k, coefficient in HALF.items() for side in (1, -1)}
+FORWARD = {k: (-1) ** (k - 1) * Rational(binomial(10, k), k) for k in range(1, 11)} | {0: -harmonic(10)}
+"""Differences, central of order 8 and one-sided of order 10: coefficient of f(x + k h)."""
 
 LIMIT_STEPS = range(6, 16, 2)
 """Values from which a limit is extrapolated, until a longer extrapolation no longer comes closer."""
@@ -205,9 +207,10 @@ def _settled(self: Interpreter, place: Array, before: Array) -> bool:
 
 @definition_of(Derivative)
 def _derivative(self: Interpreter, node: Derivative, scope: Scope) -> Array:
-    """Central differences of order 8 with one step length for all digits: the error shows between two passes.
+    """Differences with one step length for all digits: the error shows between two passes.
 
-    Of a formula with a kink or a jump it is the derivative almost everywhere.
+    Central ones, and one-sided ones at 0 of a variable that is not negative. Of a formula with a kink or a jump it is the
+    derivative almost everywhere.
     """
     expr: Expr = node.expr
     for variable, times in node.variable_count:
@@ -225,10 +228,9 @@ def _derivative(self: Interpreter, node: Derivative, scope: Scope) -> Array:
     _, shifted = self.quadrature.steps()
     h = self.number(2) ** -exponent * (self.number(3) / 4 if shifted else self.number(1))
     total = self.number(0)
-    for k, (coefficient, _) in STENCIL.items():
-        forward = self.value(moving, scope.bind({variable: here + k * h}))
-        backward = self.value(moving, scope.bind({variable: here - k * h}))
-        total = total + self.number(coefficient) * (forward - backward)
+    at_edge = variable.is_nonnegative and np.ndim(here) == 0 and here == 0
+    for k, coefficient in (FORWARD if at_edge else CENTRAL).items():
+        total = total + self.number(coefficient) * self.value(moving, scope.bind({variable: here + k * h}))
     return total / h
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from sympy import Abs, Basic, Dummy, Expr, Function, Heaviside, Indexed, Integral, Max, Min, Piecewise, Pow, Sum, sign
 from sympy.core.relational import Relational
 
+from symslr.expression.convolution import GaussianConvolution
 from symslr.expression.expectation import Expectation, SequenceExpectation
 from symslr.expression.folded import FOLDED, Activation
 from symslr.model.symbols import chi, x
@@ -44,8 +45,8 @@ def scalar_breaks(self: Interpreter, nodes: Iterable[Expr], variable: Basic, sco
 @lru_cache(maxsize=1024)
 def _along_alone(node: Expr, variable: Basic) -> tuple[Expr, ...]:
     """Functions and powers of a variable in which nothing is summed or integrated."""
-    parts = node.atoms(Function, Pow)
-    return tuple(p for p in parts if variable in p.free_symbols and not p.has(Sum, Integral, Expectation, Indexed))
+    parts, over = node.atoms(Function, Pow), (Sum, Integral, Expectation, GaussianConvolution, Indexed)
+    return tuple(p for p in parts if variable in p.free_symbols and not p.has(*over))
 
 
 def token_breaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> tuple[Fraction, ...]:

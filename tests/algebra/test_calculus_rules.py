@@ -1,5 +1,6 @@
 """Rules of calculus: what they make is what finite differences say, and what they must refuse."""
 
+import math
 from fractions import Fraction
 
 import pytest
@@ -13,14 +14,16 @@ from sympy import (
     Max,
     Piecewise,
     Rational,
+    S,
     Sum,
     Symbol,
     atan,
+    cos,
     exp,
     floor,
+    latex,
     log,
     sign,
-    sqrt,
     tanh,
 )
 
@@ -35,14 +38,15 @@ from symslr.algebra.rules import (
     ExpandLogarithm,
     FlipSigns,
     GaussianByParts,
+    GaussianMoments,
     HeatEquation,
     MinimiseAtGivenSum,
     SolveLinear,
 )
+from symslr.expression.convolution import GaussianConvolution
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import ConditionalMean, Minimum
 from symslr.expression.joint import JointMinimum, Solution
-from symslr.expression.named import NamedFunction
 from symslr.model.catalogue import SpikedSLR
 from symslr.model.scalar_law import laplace, normal
 from symslr.model.symbols import L, epsilon, l, m, z
@@ -147,28 +151,50 @@ def test_other_equations_are_refused(body):
         SolveLinear().rewrite(Solution(body, t))
 
 
-def heat(formula, q, times=1):
-    omega = Symbol("omega", real=True)
-    return NamedFunction.of(Symbol("Z"), formula(omega, q), {omega: u, q: q}).differentiated(0, times)
+@pytest.mark.parametrize("function", [exp(-(t**2) / 2), sign(t - Rational(1, 3)), t**3 + cos(t)])
+@pytest.mark.parametrize("orders", [(0, 1), (1, 1), (0, 2)])
+def test_the_heat_equation(function, orders):
+    """Derivatives in the variance by differentiating the density, against twice as many in the mean; P may jump."""
+    convolution = GaussianConvolution.of(Symbol("Z"), function, t, r / 3, s / 2).differentiated(*orders)
+    after = agree(convolution, HeatEquation())
+    assert after.atoms(GaussianConvolution).pop().orders == (orders[0] + 2 * orders[1], 0)
 
 
-def test_the_heat_equation_is_verified():
-    q = Symbol("q", positive=True)
-    for times in (1, 2):
-        good = heat(lambda omega, q: exp(-(omega**2) / (2 * (3 - q))) / sqrt(3 - q), q, times)
-        after = HeatEquation().rewrite(good)
-        assert abs(float((good.definition() - _plain(after)).subs({u: 0.7, q: 0.4}))) < 1e-14
-    for times, refused in ((0, False), (1, True)):
-        other = heat(lambda omega, q: exp(-(omega**2) / (2 * (3 + q))) / sqrt(3 + q), q, times)
-        if not refused:
-            assert HeatEquation().rewrite(other) == other
-            continue
-        with pytest.raises(RuleRefused, match="does not solve the heat equation"):
-            HeatEquation().rewrite(other)
+def test_the_heat_equation_leaves_what_is_not_differentiated_in_the_variance():
+    convolution = GaussianConvolution.of(Symbol("Z"), exp(t), t, r, s).differentiated(2)
+    assert HeatEquation().rewrite(convolution) == convolution
 
 
-def _plain(expr):
-    return expr.replace(lambda node: isinstance(node, NamedFunction), lambda node: node.definition())
+@pytest.mark.parametrize("orders", [(1, 0), (2, 0), (0, 1), (1, 1)])
+def test_derivatives_of_a_convolution_are_those_of_the_density(orders):
+    """E e^z = e^(omega + V/2): each derivative in omega is a factor 1, each in V one half."""
+    convolution = GaussianConvolution.of(Symbol("Z"), exp(t), t, r / 3, s / 2).differentiated(*orders)
+    value = referee(convolution, {"r": Fraction(2), "s": Fraction(3)}, 20)
+    assert float(value.value) == pytest.approx(2.0 ** -orders[1] * math.exp(2 / 3 + 3 / 4), rel=1e-14)
+
+
+def test_a_convolution_differentiates_through_its_mean_and_its_variance():
+    z_ = GaussianConvolution.of(Symbol("Z"), exp(t), t, r * u, 1 - r)
+    assert z_.diff(r) == u * z_.differentiated(1) - z_.differentiated(0, 1)
+    assert GaussianConvolution.of(Symbol("Z"), s * t, t, r, s).diff(s) is not None  # unevaluated: s stands in P too
+    assert z_.subs(t, s) == z_
+    assert latex(z_.differentiated(2, 1)) == r"Z_{\omega \omega V}"
+    assert z_.free_symbols == {r, u}
+
+
+def test_integration_by_parts_divides_by_no_convolution_that_may_vanish():
+    above, mixed = (GaussianConvolution.of(Symbol("Z"), function, t, u / 2, S.Half) for function in (exp(t), t))
+    agree(ScalarExpectation(u * log(above), u, normal()), GaussianByParts())
+    for wrong in (1 / mixed, 1 / above.differentiated(1)):
+        with pytest.raises(RuleRefused, match="not known to be absolutely continuous"):
+            GaussianByParts().rewrite(ScalarExpectation(u * wrong, u, normal()))
+
+
+@pytest.mark.parametrize(
+    "body", [Abs(u), u * sign(u), Abs(u) ** 3, sign(u) + u**2, (Abs(u) - r) ** 2, u**2 * Abs(u), sign(u) * u**4]
+)
+def test_absolute_moments(body):
+    assert not agree(ScalarExpectation(body, u, normal()), GaussianMoments()).has(ScalarExpectation)
 
 
 def test_the_logarithm_of_a_product():

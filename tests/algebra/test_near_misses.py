@@ -44,7 +44,6 @@ from symslr.algebra.rules import (
     DropFromDenominator,
     FlipSigns,
     GaussianErf,
-    HeatEquation,
     JensenForOthers,
     LaplaceRepresentation,
     Linearity,
@@ -64,7 +63,6 @@ from symslr.algebra.rules.signs.law import SumOfSigns
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Minimum, Posterior
 from symslr.expression.joint import JointMinimum
-from symslr.expression.named import NamedFunction
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.signs import Indicator, Relu, Sign, SignExpectation, omega
 from symslr.expression.special import NormalCdf
@@ -199,13 +197,6 @@ def test_the_slope_of_a_size_is_that_of_a_real_number() -> None:
     mean = one(exp(a * u))
     slope = Derivative(mean, a)
     assert Differentiate().rewrite(Derivative(Abs(mean - 2), a)) == sign(mean - 2) * slope
-
-
-def test_a_function_of_one_variable_or_three_is_no_channel() -> None:
-    t, q = Symbol("t", real=True), Symbol("q", real=True)
-    for variables in ({t: a}, {t: a, q: a, u: a}):
-        named = NamedFunction.of(Symbol("Z"), exp(t + q - q / 2), variables).differentiated(*[1] * len(variables))
-        assert HeatEquation().rewrite(named) == named
 
 
 def test_the_logarithm_of_what_is_not_positive_is_refused() -> None:

@@ -327,6 +327,8 @@ def test_TakeLimit_is_where_values_go(p: Expr, q: Expr, r: Expr) -> None:
     for body in ((p * a + 1) / (q * a + r), r + exp(-q * a) * a**2, sqrt(a**2 + q * a) - a):
         assert_same(TakeLimit(), p * Limit(body, a, oo), within=1e-7)
     assert_refused(TakeLimit(), Limit(ScalarExpectation(tanh(a * x + p), x, STANDARD_NORMAL), a, oo), "stands inside")
+    still = ScalarExpectation(tanh(x + p), x, STANDARD_NORMAL)
+    assert TakeLimit().rewrite(Limit(still + q * still**2 / a, a, oo)) == still
     assert_refused(TakeLimit(), Limit(Function("f")(a) * q, a, oo), "finds no limit")
 
 

@@ -25,10 +25,10 @@ from symslr.expression.configuration import (
     Precision,
     ShiftedDensity,
 )
+from symslr.expression.convolution import GaussianConvolution
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
 from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
-from symslr.expression.named import NamedFunction
 from symslr.expression.open_functions import OpenRisk
 from symslr.expression.quantity import Quantity
 from symslr.expression.sample import SampleExpectation
@@ -44,7 +44,7 @@ WIDTHS = (60.0, 36.0, 16.0)
 SIGN = re.compile(r"\\mathbb\{E\}|\\(?:sum|prod|int|min)(?![a-z])")
 TYPED = re.compile(r"(?<!\w)(?:E(?=\[|_\{|_[0-9A-Za-z']+\[)|Sum(?=\()|Product(?=\()|Integral(?=\()|min_)")
 SIGNS = {Sum: r"\sum", Product: r"\prod", Integral: r"\int"}
-SHORT_PRINT = (Activation, NamedFunction, OpenFunction, OpenRisk, Posterior, Precision)
+SHORT_PRINT = (Activation, GaussianConvolution, OpenFunction, OpenRisk, Posterior, Precision)
 """Nodes that are printed as a letter with indices or arguments that hold no heads."""
 
 

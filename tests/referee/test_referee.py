@@ -12,6 +12,7 @@ from sympy import (
     Max,
     Piecewise,
     Rational,
+    S,
     Sum,
     Symbol,
     cos,
@@ -24,6 +25,7 @@ from sympy import (
     sqrt,
 )
 
+from symslr.expression.at import At
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
 from symslr.expression.special import OwensT
@@ -78,6 +80,7 @@ KNOWN = [
     ("sum by sum", Sum(Sum(k * m, (k, 1, m)), (m, 1, L)), {"L": 4}, "65", 30),
     ("branches", Piecewise((log(nu), nu < 1), (nu, True)), {"nu": 3}, "3", 30),
     ("derivative", Derivative(scalar(exp(a * x)), a), {"a": 1}, "1.64872127070012814684865078781416", 20),
+    ("derivative at the end", At.of(Derivative(scalar(exp(sqrt(nu) * x)), nu), {nu: S.Zero}), {}, "0.5", 20),
 ]  # fmt: skip
 
 

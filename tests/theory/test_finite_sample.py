@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sympy import Derivative, Integer, Symbol, exp, log, sqrt
+from sympy import Derivative, Integer, Symbol, exp, sqrt
 
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.attention import Attention
@@ -32,21 +32,10 @@ from symslr.theory.finite_sample import (
     w,
     y,
 )
-from symslr.theory.finite_sample_bayes import (
-    OVERLAP,
-    Q_HAT,
-    evidence,
-    force_chain,
-    information_chain,
-    nishimori_chains,
-    overlap_chain,
-    posterior_risk_chain,
-    prior_at_stationary_point,
-    prior_chain,
-    squared_force,
-)
+from symslr.theory.finite_sample_bayes import CHANNELS, force_chain, posterior_risk_chain
 from symslr.theory.finite_sample_energy import ALPHA, KEY, VALUE, Force, energy, force_means, sample_energy
 from symslr.theory.finite_sample_saddle import response_chain, ridge_chain, saddle_point_equations
+from symslr.theory.sequence import OVERLAP, evidence
 
 AT = {
     "L": 3,
@@ -199,27 +188,22 @@ def test_ridge_energy(t):
     assert ridge_chain(t).result.equals(-(t.mhat**2 + t.qhat) / (2 * (t.ridge + t.Vhat)))
 
 
-def test_the_prior_of_the_bayes_optimal_estimator():
-    assert prior_chain().result.equals((Q_HAT - log(1 + Q_HAT)) / 2)
-    stationary = prior_at_stationary_point()
-    assert float(stationary.subs(OVERLAP, 0.3)) == pytest.approx((0.3 + np.log(0.7)) / 2, rel=1e-14)
-
-
-def test_overlap_and_length_of_the_posterior_mean_are_one_number():
-    overlap, length = nishimori_chains()
-    assert overlap.result.equals(length.result)
-    assert overlap_chain("v").result.equals(overlap.result)
-
-
 @pytest.mark.parametrize("t", ["k", "v"])
-def test_the_entropy_of_the_evidence_moves_by_half_the_squared_force(t):
+def test_the_force_on_a_field_is_that_of_any_channel(t):
+    """At one sample: Z and its slope by the formulas of the task, at three values of the field."""
     at = {"q": Fraction(3, 7), "nu": Fraction(6, 5), "a": Fraction(2, 3), "b": Fraction(4, 5), "y": Fraction(1, 2)}
-    chain = information_chain(t)
-    left, right = number(chain.start, **at), number(chain.result, **at)
-    assert left == pytest.approx(right, rel=1e-9)
-    assert chain.result == squared_force(t) / 2
-    assert force_chain(t).result == ALPHA * squared_force(t)
-    assert evidence(t).differentiated(1, 0).orders == (1, 0)
+    chain = force_chain(t)
+    assert [step.rule.name for step in chain.steps] == ["by bayes-optimal-force", "definition"]
+    force = evidence(CHANNELS[t]).differentiated(1)
+    for x_0 in (Fraction(-1), Fraction(1, 3), Fraction(2)):
+        omega = np.sqrt(3 / 7) * float(x_0)
+        width = 1 - 3 / 7 + 0.3**2
+        bell = np.exp(-((0.5 - omega) ** 2) / (2 * width)) / np.sqrt(2 * np.pi * width)
+        expected = {
+            "v": 2 / 3 * bell * (0.5 - omega) / width,
+            "k": 2 / 3 * np.sqrt(1.2) * np.exp(np.sqrt(1.2) * omega - 1.2 * 3 / 14),
+        }
+        assert number(force, **at, x_0=x_0) == pytest.approx(expected[t], rel=1e-9)
 
 
 @pytest.mark.parametrize("task", [SpikedSLR(), MaxSLR()])

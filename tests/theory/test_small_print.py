@@ -18,24 +18,25 @@ from symslr.model.symbols import Delta, L, chi, l, m, nu, x
 from symslr.model.task import Task
 from symslr.theory import bayes_risk, minimal_risk, population_risk
 from symslr.theory.configurations import _names
-from symslr.theory.finite_sample_bayes import CHANNELS, FIELD, LABEL, OVERLAP, OWN, Q_HAT, REST, PriorEntropy
+from symslr.theory.finite_sample_bayes import CHANNELS, LABEL, OWN, REST
 from symslr.theory.landscape import ORDER_PARAMETERS, LandscapeRisk
 from symslr.theory.located_attention import weighed_attention
 from symslr.theory.separation.boundary import boundary_width
 from symslr.theory.separation.definition import Column, Row
 from symslr.theory.separation.shares import shares
+from symslr.theory.sequence import Q_HAT, PriorEntropy
 
 module = import_module("symslr.theory.separation.shares")
 
 
 def test_what_the_labels_and_the_keys_say_of_a_token_has_mean_one() -> None:
-    values = {Delta: 0.6, nu: 1.7, OVERLAP: 0.4, OWN: 1, REST: 0}
-    label = lambdify(LABEL, CHANNELS["v"].subs({**values, FIELD: 0.3}))
-    key = lambdify(FIELD, CHANNELS["k"].subs(values) * normal(0, OVERLAP).density.subs({OVERLAP: 0.4, x: FIELD}))
+    values = {Delta: 0.6, nu: 1.7, OWN: 1, REST: 0}
+    label = lambdify(LABEL, CHANNELS["v"].subs({**values, x: 0.3}))
+    key = lambdify(x, CHANNELS["k"].subs(values) * normal().density)
     for density in (label, key):
         assert quad(density, -12, 12)[0] == pytest.approx(1, rel=1e-9)
     spread = quad(lambda y: (y - 0.3) ** 2 * label(y), -12, 12)[0]
-    assert spread == pytest.approx(1 - 0.4 + 0.36, rel=1e-9)
+    assert spread == pytest.approx(0.36, rel=1e-9)
 
 
 def test_the_optimal_attention_of_a_weight() -> None:

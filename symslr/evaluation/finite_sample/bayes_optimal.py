@@ -26,8 +26,8 @@ from symslr.expression.value import Value
 from symslr.model.catalogue import softmax
 from symslr.model.ranges import real_number
 from symslr.model.task import Task
-from symslr.theory.finite_sample_bayes import OVERLAP, force_chain, prior_at_stationary_point, squared_force
 from symslr.theory.finite_sample_energy import ALPHA, KEY, VALUE
+from symslr.theory.sequence import OVERLAP, force_chain, prior_at_stationary_point, squared_force
 
 COUNT = 4096
 """Samples in a randomisation unless asked otherwise."""
@@ -90,7 +90,7 @@ class BayesOptimal:
 def _equations() -> tuple[Any, Any]:
     """(alpha, E sum f^2) -> qhat, and (q_k, q_v) -> prior part of the free entropy, compiled from the derived formulas."""
     mean = Symbol("f2", real=True)
-    qhat = force_chain("k").result.xreplace({squared_force("k"): mean})
+    qhat = force_chain().result.xreplace({squared_force(): mean})
     prior = prior_at_stationary_point().subs(OVERLAP, KEY.q) + prior_at_stationary_point().subs(OVERLAP, VALUE.q)
     return compile_float([ALPHA, mean], [qhat]), compile_float([KEY.q, VALUE.q], [prior])
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Derivative, Dummy, Expr, Pow, S, Subs
+from sympy import Add, Derivative, Dummy, Expr, Pow, S, Subs, exp, sin
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import expand_polynomial
 from symslr.algebra.positivity import is_absolutely_continuous
 from symslr.algebra.rule import Rule
+from symslr.expression.convolution import GaussianConvolution
 from symslr.expression.expectation import ScalarExpectation, rewrite_expectations
-from symslr.expression.named import NamedFunction
 from symslr.model.scalar_law import STANDARD_NORMAL
 
 
@@ -55,7 +55,15 @@ class GaussianByParts(Rule):
 
 
 def _written_out(h: Expr, variable: Expr) -> Expr:
-    """h without names, and with letters for what it divides by: a line means something where parameters there are not 0."""
-    plain = h.replace(lambda node: isinstance(node, NamedFunction), lambda node: node.definition())
+    """h with entire functions for convolutions, which are analytic, and with letters for what it divides by.
+
+    A line means something where parameters there are not 0.
+    """
+    plain = h.replace(lambda node: isinstance(node, GaussianConvolution), _entire)
     below = (e for e in plain.atoms(Pow) if e.exp.is_negative and not e.has(variable))
     return plain.xreplace({e: Dummy(nonzero=True) if e.exp.is_integer else Dummy(positive=True) for e in below})
+
+
+def _entire(node: GaussianConvolution) -> Expr:
+    """Without a zero where the convolution has none."""
+    return (exp if node.is_positive else sin)(node.mean)

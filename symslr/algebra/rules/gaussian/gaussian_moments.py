@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Indexed, IndexedBase, Mul, Poly, S, Sum, factorial2
+from sympy import Abs, Add, Dummy, Expr, Indexed, IndexedBase, Mul, Poly, S, Sum, factorial2, pi, sign, sqrt
 
 from symslr.algebra.bodies import at_token, check_whole, rewrite_sequences, tokens_exist
 from symslr.algebra.hypothesis import Hypothesis
@@ -29,7 +29,7 @@ class GaussianMoments(Rule):
     """Integrate z, zeta, eta and xi out of a sequence expectation, and the variable out of a scalar one, by pairings.
 
     Under E_g the values z_l, zeta_l, eta_l and the noise xi are independent N(0, 1), whatever the weight g(epsilon, chi)
-    is. A family on which the scores of an attention depend stays inside.
+    is. A family on which the scores of an attention depend stays inside. A scalar mean may be one of |x| and sign x too.
     """
 
     name = "Gaussian moments"
@@ -103,10 +103,13 @@ class GaussianMoments(Rule):
         raise self.refuse(f"{base} is not a linear form in one of z, zeta, eta, xi; expand it first")
 
     def _scalar(self, node: ScalarExpectation) -> Expr:
-        if node.law != STANDARD_NORMAL or not node.body.is_polynomial(node.variable):
+        body, side = node.body, node.variable
+        if body.has(Abs, sign):  # the even part, on the half line where neither is left
+            side = Dummy(positive=True)
+            body = Add(*(body.subs(node.variable, way * side) for way in (1, -1))) / 2
+        if node.law != STANDARD_NORMAL or not body.is_polynomial(side):
             return node
-        polynomial = Poly(node.body, node.variable)
-        return Add(*(c * factorial2(n - 1) for (n,), c in polynomial.terms() if n % 2 == 0))
+        return Add(*(c * _absolute_moment(n) for (n,), c in Poly(body, side).terms() if n % 2 == 0 or side.is_positive))
 
     def _pairings(self, forms: list[LinearForm]) -> Expr:
         if not forms:
@@ -130,3 +133,8 @@ class GaussianMoments(Rule):
         if isinstance(right, Sum):
             return at_token(right.function, right.variables[0], left, self)
         return S.One if left == right else S.Zero
+
+
+def _absolute_moment(n: int) -> Expr:
+    """E|x|^n of a standard normal x."""
+    return factorial2(n - 1) * (S.One if n % 2 == 0 else sqrt(2 / pi))
