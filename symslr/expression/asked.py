@@ -85,6 +85,15 @@ class AskedFormula(Asked, Expr):
         found: Expr = import_module("symslr.face.numbers").series(self, str(x), x0, n)
         return found
 
+    def limit(self, x: Any, xlim: Any, dir: str = "+") -> Expr:
+        """The limit as a formula, where a rule derives it: of a risk as its scale grows, or of max-SLR as nu does.
+
+        Raises:
+            ValueError: elsewhere, as SymPy knows nothing of means.
+        """
+        found: Expr = import_module("symslr.face.numbers").limit(self, str(x), xlim)
+        return found
+
     def diff(self, *symbols: Any, **hints: Any) -> Expr:
         """The derivative, which is asked likewise. A symbol by its name, or with other assumptions, is the formula's own.
 

@@ -11,13 +11,16 @@ from symslr.evaluation.engine import evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.bayes import value_of_bayes
 from symslr.evaluation.location.risk import risk_value
+from symslr.evaluation.minima.at_infinity import limit_of_large_scales
 from symslr.evaluation.plan import canonical
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.special import NormalCdf
 from symslr.expression.value import Value
+from symslr.model.catalogue import MaxSLR
 from symslr.model.exact import exact
 from symslr.model.exponential import exponential_slope
-from symslr.model.symbols import x
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import a, x
 from symslr.theory.asymptotics import shifted_error
 from symslr.theory.bayes import BayesRisk
 from symslr.theory.population import PopulationRisk
@@ -59,6 +62,26 @@ def series(expr: Expr, name: str, point: object, order: int) -> Expr:
             "exponential of the relevant token, in nu at oo"
         )
     return expr.args[1] ** 2 + shifted_error(law, order).result
+
+
+def limit(expr: Expr, name: str, point: object) -> Expr:
+    """See ``AskedFormula.limit``."""
+    at = exact(point, "limit")
+    found: Expr | None = None
+    if name == "a" and at in (oo, -oo) and isinstance(expr, PopulationRisk) and expr.args[0].args[4] == a:
+        found = limit_of_large_scales(expr, 1 if at == oo else -1)
+    elif name == "nu" and at == oo and isinstance(expr, BayesRisk | PopulationRisk):
+        (law,) = (own for own in expr.args if isinstance(own, SequenceLaw))
+        if law == MaxSLR(length=law.length).law:
+            found = expr.xreplace({law: MaxSLR(oo, law.length).law})
+        elif isinstance(expr, BayesRisk) and exponential_slope(law) is not None and not law.is_selection:
+            found = expr.noise**2
+    if found is None:
+        raise ValueError(
+            f"limit: no rule gives that of {expr} as {name} goes to {at}; expected a risk as a goes to oo or -oo, or a risk of "
+            "max-SLR or a Bayes risk of spiked-SLR as nu goes to oo"
+        )
+    return found
 
 
 def as_integral(expr: Expr) -> Expr:

@@ -119,7 +119,7 @@ def test_a_bend_on_an_axis_with_a_power_tail() -> None:
 @pytest.mark.filterwarnings("error")
 def test_a_search_with_values_at_0_alone_says_so() -> None:
     """Regression: a parabola through no number, then a limit from 0 outwards, asked for the risk at the scale nan."""
-    with pytest.raises(CannotEvaluate, match=r"the least value is not known, as there is none at a = 0.04"):
+    with pytest.raises(CannotEvaluate, match=r"the least value is not known, as there is none at a = "):
         least_risk(tailed(3, 2, 2), OFTEN_TURNING, {})
 
 

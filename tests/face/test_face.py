@@ -312,3 +312,17 @@ def test_a_series_at_strong_signal_or_one_line() -> None:
     for other in (s.bayes_risk(s.MaxSLR(length=3, noise=0)), s.population_risk(SPIKED, "linear")):
         with pytest.raises(ValueError, match="series: no rule expands"):
             other.series("nu")
+
+
+def test_limits_that_rules_know_or_one_line() -> None:
+    """As the scale grows softmax attends to the largest token, as max-SLR does when nu grows."""
+    far = s.population_risk(SPIKED, "softmax").limit("a", "oo")
+    near, nearer = (float(s.population_risk(SPIKED, "softmax", scale)(nu=2)) for scale in (60, 120))
+    assert abs(float(s.evaluate(far, {"nu": 2})) - (2 * nearer - near)) < 1e-4
+    assert s.bayes_risk(SPIKED).limit("nu", "oo") == SPIKED.noise**2
+    strong = s.population_risk(s.MaxSLR(length=3, noise=0), "softplus").limit("nu", "oo")
+    known = s.population_risk(s.MaxSLR("oo", 3, 0), "softplus")
+    assert float(strong(a=2)) == float(known(a=2))
+    for name, point in (("nu", 0), ("L", "oo"), ("a", 1)):
+        with pytest.raises(ValueError, match="limit: no rule gives that"):
+            s.population_risk(SPIKED, "softmax").limit(name, point)
