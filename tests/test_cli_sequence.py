@@ -9,7 +9,8 @@ import pytest
 
 from symslr.cli import main
 
-EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "docs" / "examples"
 
 
 def _run(capsys, *arguments):
@@ -76,6 +77,14 @@ def test_equations_stand_in_the_models_own_letters(capsys) -> None:
     ):
         assert part in out
     assert out.count(r"\begin{align*}") == 1
+
+
+def test_equations_name_derivations_that_there_are(capsys) -> None:
+    code, out, _ = _run(capsys, "equations", str(EXAMPLES / "single_location.toml"), "--json")
+    assert code == 0
+    cited = {name for row in json.loads(out)["equations"] for name in row["by"]}
+    assert {"bayes-optimal-force", "weak-recovery-own", "online-m", "online-q"} <= cited
+    assert all(f'"name": "{name}"' in (ROOT / "derivations" / "_index.json").read_text() for name in cited)
 
 
 def test_dynamics_begin_at_small_overlaps(capsys) -> None:

@@ -235,14 +235,15 @@ def equations(
 
     found = equations(own)
     if as_json:
-        rows = [{"title": each.title, "latex": each.latex} for each in found]
+        rows = [{"title": each.title, "latex": each.latex, "by": list(each.by)} for each in found]
         typer.echo(json.dumps({**_described(own), "equations": rows}))
     elif as_latex:
         lines = [each.latex.replace("=", "&=", 1) for each in found]
         typer.echo("\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}")
     else:
         for each in found:
-            typer.echo(f"{each.title}: {each.latex}")
+            by = f" (by {', '.join(each.by)})" if each.by else ""
+            typer.echo(f"{each.title}{by}: {each.latex}")
 
 
 HARD = "hard: no polynomial-time algorithm is known that attains this"

@@ -14,10 +14,11 @@ from symslr.model.symbols import L
 
 @dataclass(frozen=True)
 class Equation:
-    """What an equation is, and its LaTeX."""
+    """What an equation is, its LaTeX, and the derivations whose statements it gathers for all fields at once."""
 
     title: str
     latex: str
+    by: tuple[str, ...] = ()
 
 
 def equations(model: SequenceModel) -> list[Equation]:
@@ -36,18 +37,23 @@ def equations(model: SequenceModel) -> list[Equation]:
         Equation(
             "force",
             r"g_l=\partial_{\omega_l}\log Z=(I-Q)^{-1}\left(\mathbb{E}[z_l\mid y,\omega]-\omega_l\right)",
+            ("bayes-optimal-score",),
         ),
         Equation(
             "state evolution",
             rf"\hat Q=\alpha\,\mathbb{{E}}{tokens}g_lg_l^\top,\qquad Q=\hat Q(I+\hat Q)^{{-1}}\qquad ({outer})",
+            ("bayes-optimal-force", "bayes-optimal-overlap"),
         ),
         Equation(
-            "free entropy", r"\Phi=\tfrac12\left(\operatorname{tr}Q+\log\det(I-Q)\right)+\alpha\,\mathbb{E}\log Z"
+            "free entropy",
+            r"\Phi=\tfrac12\left(\operatorname{tr}Q+\log\det(I-Q)\right)+\alpha\,\mathbb{E}\log Z",
+            ("bayes-optimal-information", "bayes-optimal-prior"),
         ),
         Equation(
             "weak recovery",
             rf"\alpha_c=1/\rho(F),\quad F(M)=\mathbb{{E}}{pairs}T_{{lm}}MT_{{lm}}^\top,\quad "
             r"T_{lm}=\mathbb{E}[z_lz_m^\top\mid y]-\delta_{lm}I\quad\text{where }\mathbb{E}[z_l\mid y]=0",
+            ("weak-recovery-own", "weak-recovery-other"),
         ),
     ]
     return found + _student(model, tokens)
@@ -101,12 +107,15 @@ def _student(model: SequenceModel, tokens: str) -> list[Equation]:
     return [
         Equation("student", rf"s_l=({row})=W^\top x_l/\sqrt D,\qquad \ell(y,s)={loss}"),
         Equation(
-            "SGD", rf"\frac{{dM}}{{dt}}=-\mathbb{{E}}{tokens}d_lz_l^\top-\lambda M,\qquad {d},\quad M=W^\top W^*/D"
+            "SGD",
+            rf"\frac{{dM}}{{dt}}=-\mathbb{{E}}{tokens}d_lz_l^\top-\lambda M,\qquad {d},\quad M=W^\top W^*/D",
+            ("online-m",),
         ),
         Equation(
             "SGD",
             rf"\frac{{dQ}}{{dt}}=-\mathbb{{E}}{tokens}(d_ls_l^\top+s_ld_l^\top)-2\lambda Q"
             rf"+\gamma\,\mathbb{{E}}{tokens}d_ld_l^\top,\qquad Q=W^\top W/D",
+            ("online-q",),
         ),
     ]
 
