@@ -180,7 +180,7 @@ def _branch(drawn: Sequence[Samples], start: Array, alpha: float) -> _Branch:
             break
         refined += 1
         points = _others(drawn, finer, alpha, refined, memory)
-    return _Branch(points, np.sqrt(off**2 + left**2 + _unfinished(points) ** 2), refined)
+    return _Branch(points, np.sqrt(off**2 + left**2 + _unfinished(points) ** 2 + TOLERANCE**2), refined)
 
 
 def _unfinished(points: Sequence[FixedPoint]) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
-from sympy import Expr
+from sympy import DiracDelta, Expr
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical
@@ -33,6 +33,21 @@ RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """Tolerances of the integration over time, far below what the samples scatter."""
 START = 0.01
 """Overlap with which a student begins where none is given."""
+SOON = 1e-9
+"""Times up to which nothing has changed."""
+MOST_APART = 0.05
+"""The largest standard error of an order parameter, relative to 1 plus its size, with which the paths are one."""
+
+
+def smooth(slopes: list[Expr], found: str) -> list[Expr]:
+    """Derivatives, where none is that of a jump.
+
+    Raises:
+        ValueError: elsewhere; ``found`` says what was found.
+    """
+    if any(own.has(DiracDelta) for own in slopes):
+        raise ValueError(f"{found}; expected one with derivatives, such as tanh in place of sign")
+    return slopes
 
 
 @dataclass(frozen=True)
@@ -69,7 +84,8 @@ class Population:
         flat = [symbol for row in self.student.fields for symbol in row]
         given = [*flat, *(symbol for row in model.fields for symbol in row), *self.student.outputs]
         loss: Expr = self.student.loss
-        self.terms = compile_float(given, [loss, *(loss.diff(symbol) for symbol in flat)], keeps_digits=False)
+        slopes = smooth([loss.diff(symbol) for symbol in flat], f"{model.name}: found a loss or a predictor that jumps")
+        self.terms = compile_float(given, [loss, *slopes], keeps_digits=False)
 
     def _of(self, h: int, z: Array, rest: Array, noise: Array) -> tuple[Array, ...]:
         """Fields, the students' own part, labels and weights at one value of the hidden variables; a weight that is the
@@ -161,18 +177,26 @@ def dynamics(
             return np.concatenate([(-dz - ridge * M).ravel(), (-ds - ds.T - 2 * ridge * Q + gamma * dd).ravel()])
 
         start = np.concatenate([M0.ravel(), Q0.ravel()])
-        span = (0.0, max(float(at[-1]), 1e-300))
-        found = solve_ivp(slope, span, start, method="LSODA", t_eval=at, rtol=RELATIVE, atol=ABSOLUTE)
-        if not found.success or found.y.shape[1] < len(at):
+        later = at[at > SOON]
+        if not len(later):
+            return np.tile(start, (len(at), 1))
+        found = solve_ivp(slope, (0, later[-1]), start, method="LSODA", t_eval=later, rtol=RELATIVE, atol=ABSOLUTE)
+        if not found.success or found.y.shape[1] < len(later):
             raise CannotEvaluate(
                 f"{model.name}: the order parameters run away ({found.message}); expected a smaller step"
             )
-        return found.y.T
+        return np.concatenate([np.tile(start, (len(at) - len(later), 1)), found.y.T])
 
     paths = np.array([flow(own) for own in drawn])
     errors = np.array(
         [[standard_error(paths[:, t, k].tolist()) for k in range(paths.shape[2])] for t in range(len(at))]
     )
+    apart = np.flatnonzero((errors > MOST_APART * (1 + np.abs(paths.mean(axis=0)))).any(axis=1))
+    if len(apart):
+        raise CannotEvaluate(
+            f"{model.name}: at t = {at[apart[0]]:g} the samples have led to different states, as a start at a balance is left by "
+            "chance; expected earlier times, or a start M, Q in which directions differ"
+        )
     method = f"order parameters of SGD, {len(drawn)} scrambled Sobol sets of {count} samples"
     split_at = r * p
     risks = []

@@ -26,7 +26,7 @@ from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistic
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.evaluation.sampling.points import sub_seed
 from symslr.evaluation.sampling.scatter import standard_error
-from symslr.evaluation.sequence.dynamics import Population
+from symslr.evaluation.sequence.dynamics import Population, smooth
 from symslr.evaluation.sequence.state_evolution import Memory, beyond
 from symslr.expression.value import Value
 from symslr.model.ranges import check_abundance, real_number
@@ -41,6 +41,7 @@ TOLERANCE, MOST_STEPS, ARRIVED = 1e-5, 300, 1e-3
 """The most by which one more step moves a coordinate of the saddle point; most steps; what counts as arrived after them."""
 NEWTON, FLAT = 60, 1e-8
 """Most Newton steps of a proximal problem, and the gradient at which it ends."""
+LARGEST_RIDGE = 1e6
 STARTS = 6
 """Places from which a proximal minimum is sought where the loss is not convex."""
 LARGEST_GROWTH = 4.0
@@ -122,10 +123,10 @@ class _Saddle:
         flat = [symbol for row in student.fields for symbol in row]
         given = [*flat, *(symbol for row in model.fields for symbol in row), *student.outputs]
         self.pairs = list(combinations_with_replacement(range(self.size), 2))
-        slopes = [student.loss.diff(symbol) for symbol in flat]
-        self.terms = compile_float(
-            given, [student.loss, *slopes, *(slopes[a].diff(flat[b]) for a, b in self.pairs)], keeps_digits=False
-        )
+        found = f"{model.name}: found a loss or a predictor with a jump or a kink"
+        slopes = smooth([student.loss.diff(symbol) for symbol in flat], found)
+        second = smooth([slopes[a].diff(flat[b]) for a, b in self.pairs], found)
+        self.terms = compile_float(given, [student.loss, *slopes, *second], keeps_digits=False)
         self.last: Array | None = None
         self.is_convex = self._convex()
 
@@ -274,15 +275,18 @@ def fitted(
     if r * model.length > MOST_FIELDS:
         raise CannotEvaluate(f"{model.name}: found {r * model.length} students' fields; expected at most {MOST_FIELDS}")
     ridges = np.array([ridge] * r if isinstance(ridge, float | int) else list(ridge), float)
-    if len(ridges) != r or not all(0 < real_number(own, "ridge") < math.inf for own in ridges.tolist()):
-        raise ValueError(f"ridge: found {ridge}; expected one positive number, or one for each of {r} directions")
+    if len(ridges) != r or not all(0 < real_number(own, "ridge") <= LARGEST_RIDGE for own in ridges.tolist()):
+        raise ValueError(
+            f"ridge: found {ridge}; expected one positive number up to {LARGEST_RIDGE:g}, or one for each of {r} directions"
+        )
     saddles = [_Saddle(own, alpha, ridges) for own in drawn]
     found: dict[str, tuple[float, _State, Memory]] = {}
     for name, overlap in ((INFORMED, 0.9), (UNINFORMED, 0.02)):
         memory: Memory = deque(maxlen=8)
         shrink = min(1.0, 4 / alpha)
         m = np.array([[overlap if k == t else 0.0 for t in model.teachers] for k in drawn[0].student.names])
-        m = m if m.any() else overlap / (p * r) ** 0.5 * np.ones((r, p))
+        if not m.any():  # each direction with teachers of its own, as a symmetric start stays one
+            m = overlap * (np.arange(p) % r == np.arange(r)[:, None] % p) / max(p / r, 1) ** 0.5
         start = _State(m, (0.2 if name == UNINFORMED else 0.1) * np.eye(r), 0.5 * shrink * np.eye(r))
         saddles[0].last = None
         try:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from sympy import Expr, S, log, sign
+from sympy import DiracDelta, Expr, S, log, sign
 
 from symslr.evaluation.numbers.compiled import compile_float
-from symslr.evaluation.sequence.peel import Told, told
+from symslr.evaluation.sequence.peel import Told, is_known_up_to_sign, told
 from symslr.model.sequence.hidden import SIGN
 from symslr.model.sequence.model import SequenceModel
 
@@ -92,8 +92,11 @@ def split(model: SequenceModel) -> Split:
         double = 2 * weight if model.invariant else weight  # the common sign is summed by itself
         read.append(([told(own) if single else Told(own) for own in label], double))
     first = read[0][0]
-    kinds = {(own.is_sign, own.is_even) for labels, _ in read for own in labels}
-    if len(kinds) > 1:  # parts that tell different things are taken as they are written
+    every = [own for labels, _ in read for own in labels]
+    is_told = len({own.outer for own in every}) == 1 and (
+        model.invariant is None or all(map(is_known_up_to_sign, every))
+    )
+    if not is_told:  # where no one function is taken off, labels are taken as they are written
         read = [([Told(own) for own in label], weight) for (_, weight), label in zip(read, _kept(model))]
         first = read[0][0]
     parts = tuple(_part(model, [own.core for own in labels], weight) for labels, weight in read)
@@ -115,6 +118,8 @@ def tilt_of(model: SequenceModel, weight: Expr) -> tuple[Array, float] | None:
     """(a, c) of a weight P(h) g = e^{a.z + c}, a of shape (L p,); None for another."""
     symbols = [symbol for row in model.fields for symbol in row]
     slopes = [log(weight).diff(symbol) for symbol in symbols]
+    if any(own.has(DiracDelta) for own in slopes):
+        return None
     values = model.evaluated(slopes, np.random.default_rng(3).standard_normal((TRIALS, len(symbols))))
     if not np.all(np.ptp(values, axis=1) <= FLAT * (1 + np.abs(values).max())):
         return None
@@ -151,8 +156,11 @@ def _breaks(part: Part) -> tuple[float, ...]:
 
     line = np.linspace(-FARTHEST, FARTHEST, 1601)
     at = size(line)
+    if not at.max() > 0:
+        return ()
     low = np.flatnonzero((at[1:-1] <= at[:-2]) & (at[1:-1] <= at[2:])) + 1
-    found = (minimize_scalar(lambda x: float(size(x)[0]), (line[n - 1], line[n], line[n + 1]), tol=1e-12) for n in low)
+    how: dict[str, Any] = {"method": "bounded", "options": {"xatol": 1e-12}}
+    found = [minimize_scalar(lambda x: float(size(x)[0]), bounds=(line[n - 1], line[n + 1]), **how) for n in low]
     return tuple(sorted({round(float(own.x), 10) + 0.0 for own in found if own.fun < 1e-6 * at.max()}))
 
 

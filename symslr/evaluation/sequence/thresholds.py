@@ -160,7 +160,8 @@ def _applied(F: Array, M: Array) -> Array:
 
 
 def _quotient(F: Array, M: Array) -> float:
-    return float(np.sum(M * _applied(F, M)) / np.sum(M * M))
+    size = float(np.sum(M * M))
+    return float(np.sum(M * _applied(F, M)) / size) if size > 0 else 0.0
 
 
 def _first(found: Sequence[Response], method: str) -> _Rung | None:

@@ -118,7 +118,7 @@ class SequenceModel:
         if len(self.configurations) > MOST_VALUES:
             raise ValueError(f"hidden: found {len(self.configurations)} joint values; expected at most {MOST_VALUES}")
         check_channel(self)
-        object.__setattr__(self, "student", self._student(student, others) if student else None)
+        object.__setattr__(self, "student", self._student(student, others) if student is not None else None)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -227,7 +227,7 @@ class SequenceModel:
         self, label: str | Sequence[str], names: tuple[str, ...], others: Mapping[str, Expr], what: str
     ) -> tuple[Expr, ...]:
         """The formulas of all outputs; ``l`` outside a sum is put in from 1 to L."""
-        texts = [label] if isinstance(label, str) else list(label)
+        texts: list[str] = list(label) if isinstance(label, list | tuple) else [str(label)]
         if not texts or not all(isinstance(text, str) for text in texts):
             raise ValueError(f'{what}: found {label!r}; expected a formula such as "u[1]*v[1]", or a list of them')
         found: list[Expr] = []
@@ -241,6 +241,7 @@ class SequenceModel:
         for key in table:
             _check_known(key, STUDENT_KEYS, "name in [student]")
         names = _names(table.get("fields", ()), "[student] fields", MOST_STUDENTS)
+        _check_apart([*names, *map(str, others)])
         # a student's direction may have the name of a teacher's, and then stands for it in the student's formulas
         fields = fields_of(tuple(f"s_{n}" if n in self.teachers else n for n in names), self.length)
         columns = {n: tuple(row[k] for row in fields) for k, n in enumerate(names)}

@@ -59,7 +59,7 @@ def test_an_attention_is_that_of_single_location_regression() -> None:
     ("words", "how", "told"),
     [
         ({}, (1, -1.0), "ridge: found"),
-        ({}, (1, [1.0, 1.0]), "one positive number, or one for each of 1"),
+        ({}, (1, [1.0, 1.0]), "or one for each of 1"),
         ({}, (0, 1.0), "alpha: found 0"),
         ({"student": None}, (1, 1.0), r"found no \[student\]"),
     ],
