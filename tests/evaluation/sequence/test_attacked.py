@@ -65,7 +65,7 @@ def test_errors_are_not_below_the_tolerance_of_the_fixed_point() -> None:
             ).dynamics([0, 1]),
             "that jumps",
         ),
-        (lambda: SequenceModel(["u"], 1, float("nan")), "expected a formula such as"),  # type: ignore[arg-type]
+        (lambda: SequenceModel(["u"], 1, float("nan")), "unknown name"),  # type: ignore[arg-type]
         (lambda: SequenceModel(["u"], 1, "u[1]", student={"fields": ["w", "w"], "predictor": "w[1]"}), "names"),
         (lambda: SequenceModel(["u"], 1, "u[1]", student={}), "fields"),
     ],
