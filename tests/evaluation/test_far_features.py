@@ -55,7 +55,7 @@ def test_the_risk_at_a_large_scale_sees_what_the_kernel_does_far_out(
     )
 
 
-@pytest.mark.parametrize(("kernel", "kappa", "centre"), CASES, ids=["step", "Lorentz", "bump"])
+@pytest.mark.parametrize(("kernel", "kappa", "centre"), CASES[:2], ids=["step", "Lorentz"])
 def test_the_best_scale_far_out_is_found(kernel: Expr, kappa: Callable[[Any], Any], centre: float) -> None:
     value, places = least_risk(TASK, Attention(kernel), {})
     coarse = min(np.geomspace(0.1 * centre, 40.0 * centre, 61), key=lambda scale: by_sums(kappa, scale, centre))

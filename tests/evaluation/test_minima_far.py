@@ -72,8 +72,7 @@ def test_infimum_of_erf_attention_is_an_exponential_kernel() -> None:
     """As c -> -oo the tail of 1 + erf(a x + c) tends to e^(s x): the infimum over a and c is the least risk of that kernel."""
     task = SpikedSLR(nu=1, length=10**6, noise=0)
     value, place = minimise(population_risk(task, erf), [a, c], digits=7)
-    assert float(place[c]) == -np.inf
-    assert float(place[a]) == 0
+    assert all(at.error == np.inf for at in place.values())  # along a valley without an end
     tail = evaluate(minimal_risk(task, Attention(exp(x), normaliser=None)))
     assert abs(float(value) - float(tail)) < float(value.error) + float(tail.error) + 1e-10
 

@@ -397,6 +397,8 @@ def _lowest(line: Line, panels: list[Panel], has_zero: bool, beside: float) -> L
                 at,
                 abs(line.place(min(t + width / 2, 1.0 - width / 2)) - line.place(max(t - width / 2, width / 2 - 1.0))),
             )
+            if beside and abs(one[2][0][0]) <= one[2][0][1]:  # there is no value at 0, which may be the place
+                one = line.towards_zero(1 if at > 0 else -1)
         if one is not None and low <= one[2][0][0] <= high:
             found.append(one)
     if not found:
