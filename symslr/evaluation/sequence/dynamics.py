@@ -194,8 +194,8 @@ def dynamics(
     apart = np.flatnonzero((errors > MOST_APART * (1 + np.abs(paths.mean(axis=0)))).any(axis=1))
     if len(apart):
         raise CannotEvaluate(
-            f"{model.name}: at t = {at[apart[0]]:g} the samples have led to different states, as a start at a balance is left by "
-            "chance; expected earlier times, or a start M, Q in which directions differ"
+            f"{model.name}: at t = {at[apart[0]]:g} the samples have led to different states, as a balance is left by chance; "
+            "expected earlier times"
         )
     method = f"order parameters of SGD, {len(drawn)} scrambled Sobol sets of {count} samples"
     split_at = r * p

@@ -41,7 +41,6 @@ TOLERANCE, MOST_STEPS, ARRIVED = 1e-5, 300, 1e-3
 """The most by which one more step moves a coordinate of the saddle point; most steps; what counts as arrived after them."""
 NEWTON, FLAT = 60, 1e-8
 """Most Newton steps of a proximal problem, and the gradient at which it ends."""
-LARGEST_RIDGE = 1e6
 STARTS = 6
 """Places from which a proximal minimum is sought where the loss is not convex."""
 LARGEST_GROWTH = 4.0
@@ -275,10 +274,8 @@ def fitted(
     if r * model.length > MOST_FIELDS:
         raise CannotEvaluate(f"{model.name}: found {r * model.length} students' fields; expected at most {MOST_FIELDS}")
     ridges = np.array([ridge] * r if isinstance(ridge, float | int) else list(ridge), float)
-    if len(ridges) != r or not all(0 < real_number(own, "ridge") <= LARGEST_RIDGE for own in ridges.tolist()):
-        raise ValueError(
-            f"ridge: found {ridge}; expected one positive number up to {LARGEST_RIDGE:g}, or one for each of {r} directions"
-        )
+    if len(ridges) != r or not all(0 < real_number(own, "ridge") < math.inf for own in ridges.tolist()):
+        raise ValueError(f"ridge: found {ridge}; expected one positive number, or one for each of {r} directions")
     saddles = [_Saddle(own, alpha, ridges) for own in drawn]
     found: dict[str, tuple[float, _State, Memory]] = {}
     for name, overlap in ((INFORMED, 0.9), (UNINFORMED, 0.02)):
@@ -307,6 +304,9 @@ def fitted(
         changes.append(change)
     if max(changes) > ARRIVED:
         raise CannotEvaluate(f"fit at alpha = {alpha:g}: found samples that do not settle; expected larger ridges")
+    smallest = min(float(np.linalg.eigvalsh(own)[0]) for state in states for own in (state.S, state.V))
+    if smallest < 2 * math.exp(CLIPS[np.exp][0]):
+        raise CannotEvaluate(f"fit at alpha = {alpha:g}: found a student that hardly moves; expected smaller ridges")
     losses = np.array([own.losses(state) for own, state in zip(saddles, states)])
     method = f"replica-symmetric fixed point, {len(saddles)} scrambled Sobol sets of {count} samples"
     risk, training, energy = (

@@ -82,3 +82,12 @@ def test_labels_of_one_field_that_no_rule_takes_off_have_thresholds_by_bins() ->
     assert abs(float(found.value) - 0.577) < 0.01
     (tilted,) = SequenceModel(["u"], 1, "u[1]", noise="1/2", weight="1+sign(u[1])/2").thresholds()
     assert float(tilted.value) == 0
+
+
+def test_a_student_that_hardly_moves_is_that_of_small_fields_or_refused() -> None:
+    """At large ridges lambda^2 Q = (alpha/2)^2 + alpha E y^2/4 with E y^2 = 5/4; a length of e^-27 was printed for less."""
+    student = {"fields": ["w"], "predictor": "w[1]", "loss": "logistic"}
+    model = SequenceModel(["u"], 1, "u[1]", noise="1/2", student=student)
+    assert float(model.fitted(2.0, 1e4).Q[0, 0]) * 1e8 == pytest.approx(1 + 2 * 5 / 16, rel=5e-3)
+    with pytest.raises(CannotEvaluate, match="hardly moves"):
+        model.fitted(2.0, 1e9)
