@@ -21,7 +21,9 @@ def unexplained(text: str) -> Iterator[str]:
             continue
         names = [node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)]
         numbers = [
-            node for node in ast.walk(statement.value) if isinstance(node, ast.Constant) and is_number(node.value)
+            node
+            for node in outside_functions(statement.value)
+            if isinstance(node, ast.Constant) and is_number(node.value)
         ]
         if numbers and names[0].isupper() and not is_text(following):
             block = body[body.index(statement) + 1 :]
@@ -29,6 +31,14 @@ def unexplained(text: str) -> Iterator[str]:
                 statement = block.pop(0)
             if not (block and is_text(block[0])):
                 yield from names
+
+
+def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    """The node and what it is made of, without the bodies of functions: those are code, not constants."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.Lambda):
+            yield from outside_functions(child)
 
 
 def is_number(value: object) -> bool:
