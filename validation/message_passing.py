@@ -6,7 +6,7 @@ import numpy as np
 from sympy import Rational, oo
 
 from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
-from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
+from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.task import Task
 from symslr.validation.validation import NamedComparison, by_z_score, states
 
@@ -88,7 +88,7 @@ def _follows(runs: Runs, found: list[list[float]], converged: int) -> list[Named
     theory = bayes_optimal(runs.task, {}, alpha=runs.alpha)
     return [
         _row(name, runs, [float(value)], [end[place] for end in found], converged, float(value.error))
-        for place, (name, value) in enumerate((("q_k", theory.q_k), ("q_v", theory.q_v)))
+        for place, (name, value) in enumerate((f"q_{name}", theory.overlaps[name]) for name in ("k", "v"))
     ]
 
 
@@ -105,18 +105,19 @@ def _row(
 
 def _hard_phase(found: dict[Runs, tuple[list[list[float]], int]]) -> list[NamedComparison]:
     """Inside the hard phase each start ends at the fixed point of state evolution that it leads to."""
-    from symslr.evaluation.finite_sample.bayes_optimal import STARTS, StateEvolution
-    from symslr.evaluation.finite_sample.problem import numeric_problem
+    from symslr.evaluation.finite_sample.bayes_optimal import sequence_models
     from symslr.evaluation.sampling.scatter import standard_error
+    from symslr.evaluation.sequence.bayes_optimal import channels_of, draws, starts
+    from symslr.evaluation.sequence.state_evolution import INFORMED, UNINFORMED, StateEvolution
 
-    problem = numeric_problem(JUMPS, softmax, {})
-    maps = [StateEvolution(problem, 4096, seed) for seed in range(8)]
+    maps = [StateEvolution(own) for own in draws(channels_of(sequence_models(JUMPS, {})), None, 0, 8)[0]]
+    begin = dict(zip((UNINFORMED, INFORMED), starts(2)))
     rows, means = [], {}
     for runs in HARD_RUNS:
-        points = [item.solve(STARTS[runs.start], HARD) for item in maps]
+        points = [item.solve(begin[runs.start], HARD) for item in maps]
         reached, converged = found[runs]
         for place, name in enumerate(("q_k", "q_v")):
-            theory = [getattr(point, name) for point in points]
+            theory = [float(point.Q[place, place]) for point in points]
             rows.append(_row(name, runs, theory, [end[place] for end in reached], converged, standard_error(theory)))
         means[runs.start] = float(np.mean([end[1] for end in reached]))
     said = ", ".join(f"{start} start: q_v {mean:.4f}" for start, mean in means.items())

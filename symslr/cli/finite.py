@@ -325,22 +325,21 @@ def _bayes_optimal(task: TaskRequest, alpha: float, seed: int, as_json: bool) ->
     from symslr.evaluation.finite_sample import bayes_optimal
 
     found = bayes_optimal(problem.task, problem.values, alpha=alpha, seed=seed)
-    numbers = {
-        "risk": found.risk,
-        "q_k": found.q_k,
-        "q_v": found.q_v,
-        "uninformed_risk": found.uninformed_risk,
-        "free_entropy_gap": found.free_entropy_gap,
-    }
+    assert found.risk is not None
+    assert found.uninformed_risk is not None
+    q_k, q_v = found.overlaps["k"], found.overlaps["v"]
+    numbers = {"risk": found.risk, "q_k": q_k, "q_v": q_v, "uninformed_risk": found.uninformed_risk}
+    gap = found.free_entropy_gap
     if as_json:
         about = {**problem.as_json(), "alpha": repr(alpha), "branch": found.branch, "hard": found.hard}
         shown = {name: value.as_json() for name, value in numbers.items()}
-        typer.echo(json.dumps({**about, **shown, "change": f"{found.change:.3g}"}))
+        between = {"free_entropy_gap": None if gap is None else gap.as_json()}
+        typer.echo(json.dumps({**about, **shown, **between, "change": f"{found.change:.3g}"}))
         return
     typer.echo(f"Bayes-optimal risk, {problem.task.name} task at {options.where(problem.as_json())}, alpha={alpha:g}")
     typer.echo(f"  {options.with_error(found.risk)}")
-    typer.echo(f"  q_k = {options.with_error(found.q_k)}  overlap with k*")
-    typer.echo(f"  q_v = {options.with_error(found.q_v)}  overlap with v*")
+    typer.echo(f"  q_k = {options.with_error(q_k)}  overlap with k*")
+    typer.echo(f"  q_v = {options.with_error(q_v)}  overlap with v*")
     if found.hard:
         typer.echo(f"  hard phase: from an uninformed start {options.with_error(found.uninformed_risk)}")
     typer.echo(f"  {found.risk.method}, {found.risk.seconds:.2f} s")

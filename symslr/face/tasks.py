@@ -197,7 +197,8 @@ def bayes_optimal(task: Task, *, seed: int = 0, **given: object) -> Question:
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
         alpha = _alpha(values)
         found = bayes_optimal_at(task, values, alpha=alpha, seed=seed)
-        return replace(found.risk, at={"q_k": found.q_k, "q_v": found.q_v})
+        assert found.risk is not None
+        return replace(found.risk, at={f"q_{name}": found.overlaps[name] for name in ("k", "v")})
 
     return Question(f"Bayes-optimal risk at alpha D samples, {task.name}", answer, given)
 

@@ -8,11 +8,12 @@ from sympy import Rational, oo
 
 from symslr.evaluation import evaluate
 from symslr.evaluation.finite_sample import bayes_optimal, hard_phase
-from symslr.evaluation.finite_sample.bayes_optimal import STARTS, StateEvolution
-from symslr.evaluation.finite_sample.posterior_channel import posterior_of_selection
-from symslr.evaluation.finite_sample.problem import numeric_problem
+from symslr.evaluation.finite_sample.bayes_optimal import sequence_models
 from symslr.evaluation.sampling.points import normal_points
-from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
+from symslr.evaluation.sequence.bayes_optimal import channels_of, draws, starts
+from symslr.evaluation.sequence.selection import selected
+from symslr.evaluation.sequence.state_evolution import StateEvolution, from_logs, logs
+from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.scalar_law import laplace
 from symslr.model.symbols import nu
 from symslr.model.task import Task
@@ -31,9 +32,8 @@ def _softmax_mean(omega, rate, overlap, nodes=40):
 
 @pytest.mark.parametrize("overlap", [0.2, 0.7])
 def test_gumbel_integral_is_the_mean_of_the_softmax(overlap):
-    normals = normal_points(2, 3, 1)
-    seen = posterior_of_selection(2.0, normals, overlap)
-    omega = np.sqrt(overlap) * normals
+    omega = np.sqrt(overlap) * normal_points(2, 3, 1)
+    seen = selected(2.0, omega, overlap)
     for column in range(2):
         direct = _softmax_mean(omega[:, column], 2.0, overlap)
         np.testing.assert_allclose(np.exp(seen.log_weight[:, column]), direct, rtol=2e-4)  # worst 3e-5
@@ -42,13 +42,14 @@ def test_gumbel_integral_is_the_mean_of_the_softmax(overlap):
 @pytest.mark.parametrize("rate", [2.0, np.inf])
 def test_slopes_of_the_channel_by_differences(rate):
     normals, overlap, h = normal_points(8, 3, 2), 0.5, 1e-2
-    slopes = posterior_of_selection(rate, normals, overlap).slopes
+    omega = np.sqrt(overlap) * normals
+    slopes = selected(rate, omega, overlap).slopes
     for token in range(3):
         sides = []
         for sign in (1, -1):
-            moved = normals.copy()
-            moved[token] += sign * h / np.sqrt(overlap)
-            sides.append(posterior_of_selection(rate, moved, overlap).log_weight)
+            moved = omega.copy()
+            moved[token] += sign * h
+            sides.append(selected(rate, moved, overlap).log_weight)
         for l in range(3):
             numeric = (sides[0][l] - sides[1][l]) / (2 * h)
             np.testing.assert_allclose(slopes[l][token], numeric, atol=3e-3, rtol=3e-3)
@@ -56,7 +57,7 @@ def test_slopes_of_the_channel_by_differences(rate):
 
 def test_the_positions_of_the_largest_of_three():
     """At nu = infinity and q -> 0 nothing is seen: every position has probability 1/3."""
-    seen = posterior_of_selection(np.inf, normal_points(16, 3, 3), 1e-10)
+    seen = selected(np.inf, 1e-5 * normal_points(16, 3, 3), 1e-10)
     np.testing.assert_allclose(np.exp(seen.log_weight), 1 / 3, rtol=1e-4)
 
 
@@ -64,16 +65,14 @@ def test_values_of_an_independent_code():
     """THEORY values .7506 and .8477 came from plain Monte Carlo of unknown size; they agree to three digits."""
     found = bayes_optimal(SpikedSLR(length=3), {"nu": 2, "Delta": Rational(3, 10)}, alpha=2)
     assert found.change < 1e-5
-    assert float(found.q_k) == pytest.approx(0.7506, abs=2e-3)
-    assert float(found.q_v) == pytest.approx(0.8477, abs=4e-3)
+    assert float(found.overlaps["k"]) == pytest.approx(0.7506, abs=2e-3)
+    assert float(found.overlaps["v"]) == pytest.approx(0.8477, abs=4e-3)
     assert not found.hard
 
 
 @pytest.mark.parametrize("task", [SpikedSLR(2, length=3, noise=Rational(3, 10)), MaxSLR(2, length=2, noise=1)])
 def test_the_risk_falls_with_samples_to_the_bayes_risk(task):
-    maps = StateEvolution(numeric_problem(task, softmax, {}), 1024, 0)
-    start = STARTS["uninformed"]
-    risks = [maps.solve(start, alpha).risk for alpha in (0.2, 1.0, 5.0, 1000.0)]
+    risks = [float(bayes_optimal(task, {}, alpha=alpha, count=1024).risk) for alpha in (0.2, 1.0, 5.0, 1000.0)]
     assert all(left > right for left, right in itertools.pairwise(risks))
     limit = float(evaluate(bayes_risk(task), {}, digits=8))
     assert risks[-1] == pytest.approx(limit, rel=0.01)
@@ -83,12 +82,11 @@ def test_the_risk_falls_with_samples_to_the_bayes_risk(task):
 def test_free_entropy_is_stationary_at_the_fixed_point():
     """Phi as a function of the coordinates is flat where state evolution stands still; measured slope below 2e-3."""
     task = SpikedSLR(2, length=3, noise=Rational(3, 10))
-    evolution = StateEvolution(numeric_problem(task, softmax, {}), 2**14, 0)
-    found = evolution.solve(STARTS["uninformed"], 2.0)
-    centre = found.logits
+    evolution = StateEvolution(draws(channels_of(sequence_models(task, {})), 2**14, 0, 1)[0][0])
+    centre = logs(evolution.solve(starts(2)[0], 2.0).Q)
     for axis, h in itertools.product((0, 1), (0.3,)):
-        step = np.eye(2)[axis] * h
-        high, low = (evolution.overlaps(centre + sign * step, 2.0).free_entropy for sign in (1, -1))
+        step = np.diag(np.eye(2)[axis]) * h
+        high, low = (evolution.free_entropy(from_logs(centre + sign * step), 2.0) for sign in (1, -1))
         assert abs(high - low) / (2 * h) < 5e-3
 
 
@@ -116,7 +114,7 @@ def test_the_largest_token_is_the_limit_of_strong_signal():
 
 def test_other_weights_are_refused():
     task = Task.from_token_laws(laplace(1), laplace(), length=3, noise=0)
-    with pytest.raises(ValueError, match="expected spiked-SLR or max-SLR"):
+    with pytest.raises(ValueError, match="expected standard normal ones"):
         bayes_optimal(task, {}, alpha=2)
 
 
@@ -132,7 +130,7 @@ def test_keys_that_say_nothing(task):
     """At nu = 0, and at L = 1 on max-SLR, no sample says anything of k*: its overlap is 0 and the risk that of nu -> 0."""
     values = {"nu": 0} if task.law.weight.has(nu) else {}
     silent = bayes_optimal(task, values, alpha=1.5, count=512)
-    assert float(silent.q_k) == 0
+    assert float(silent.overlaps["k"]) == 0
     assert silent.change < 1e-5
     weak = bayes_optimal(SpikedSLR(length=task.length, noise=1), {"nu": Rational(1, 10**12)}, alpha=1.5, count=512)
     spread = 4 * float(silent.risk.error) + 4 * float(weak.risk.error)
@@ -143,8 +141,8 @@ def test_keys_that_say_nothing(task):
 def test_overlaps_of_few_samples(alpha):
     """To first order in alpha q_k = alpha nu/L and q_v = alpha/(L (1 + Delta^2)), as all positions are equally likely."""
     found = bayes_optimal(SpikedSLR(length=3, noise=1), {"nu": 2}, alpha=alpha, count=512)
-    assert float(found.q_k) == pytest.approx(2 * alpha / 3, rel=1e-6)
-    assert float(found.q_v) == pytest.approx(alpha / 6, rel=0.02)  # worst 2e-3
+    assert float(found.overlaps["k"]) == pytest.approx(2 * alpha / 3, rel=1e-6)
+    assert float(found.overlaps["v"]) == pytest.approx(alpha / 6, rel=0.02)  # worst 2e-3
     assert found.change < 1e-5
 
 
@@ -153,4 +151,4 @@ def test_without_noise_the_error_holds_what_the_least_noise_adds(length, nu, alp
     """v* is known exactly: the risk is 0 at L = 1 and 1 - 1/L without a signal, to first order in nu."""
     found = bayes_optimal(SpikedSLR(length=length, noise=0), {"nu": nu}, alpha=alpha, count=512)
     assert abs(float(found.risk) - (1 - 1 / length)) <= float(found.risk.error) < 1e-7
-    assert abs(float(found.q_v) - 1) <= float(found.q_v.error) < 1e-7
+    assert abs(float(found.overlaps["v"]) - 1) <= float(found.overlaps["v"].error) < 1e-7

@@ -37,7 +37,7 @@ def test_it_ends_where_state_evolution_ends() -> None:
         )  # fmt: skip
         risks.append(fresh_risk(SpikedSLR(), softmax, VALUES, seen, size=20_000, seed=seed).mean)
     theory = bayes_optimal(SpikedSLR(), VALUES, alpha=ALPHA)
-    expected = np.array([float(each) for each in (theory.q_k, theory.q_v, theory.q_k, theory.q_v, 0, 0)])
+    expected = np.array([float(each) for each in (*theory.overlaps.values(), *theory.overlaps.values(), 0, 0)])
     error = np.std(found, axis=0, ddof=1) / np.sqrt(SEEDS)
     assert np.all(np.abs(np.mean(found, axis=0) - expected) < 4.5 * error)
     assert np.max(error) < 0.02
@@ -56,7 +56,7 @@ def test_it_ends_where_state_evolution_ends_where_tokens_are_selected(task: Task
         assert run.converged
         ends.append([*run.overlaps[-1], 1 - run.V_k, 1 - run.V_v])
     theory = bayes_optimal(task, {}, alpha=2, count=64)
-    expected = [float(each) for each in (theory.q_k, theory.q_v, theory.q_k, theory.q_v)]
+    expected = [float(each) for each in 2 * list(theory.overlaps.values())]
     error = np.std(ends, axis=0, ddof=1) / np.sqrt(5)
     assert np.all(np.abs(np.mean(ends, axis=0) - expected) < 4.5 * error)
     assert np.max(error) < 0.03

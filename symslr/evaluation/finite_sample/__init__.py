@@ -1,7 +1,5 @@
 """Fits of finitely many samples, N = alpha D with D -> infinity: test risk by the replica-symmetric theory."""
 
-from symslr.evaluation.finite_sample.bayes_optimal import BayesOptimal as BayesOptimal
-from symslr.evaluation.finite_sample.bayes_optimal import HardPhase as HardPhase
 from symslr.evaluation.finite_sample.bayes_optimal import bayes_optimal as bayes_optimal
 from symslr.evaluation.finite_sample.bayes_optimal import hard_phase as hard_phase
 from symslr.evaluation.finite_sample.fit import CurvePoint as CurvePoint

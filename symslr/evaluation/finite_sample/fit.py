@@ -12,7 +12,6 @@ from itertools import pairwise
 from symslr.budget import reached
 from symslr.evaluation.finite_sample.fixed_point import FixedPoint, SaddleMap, attempt, is_new
 from symslr.evaluation.finite_sample.problem import (
-    STARTS,
     FitProblem,
     ReplicaState,
     Training,
@@ -22,6 +21,7 @@ from symslr.evaluation.finite_sample.problem import (
 from symslr.evaluation.finite_sample.randomised import COARSE, FiniteSample, branches, not_found, randomised
 from symslr.evaluation.finite_sample.tuning import USUAL_RIDGES, Tuned, tune
 from symslr.evaluation.sampling.points import sub_seed
+from symslr.evaluation.sequence.state_evolution import STARTS
 from symslr.model.attention import Attention
 from symslr.model.ranges import USUAL_PRECISION, check_alphas, check_precision
 from symslr.model.task import Task

@@ -7,9 +7,8 @@ memory of the acceleration can be reused for further fixed points.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -20,6 +19,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fields import Array
 from symslr.evaluation.finite_sample.problem import FitProblem, ReplicaState, Training
 from symslr.evaluation.finite_sample.sample_set import SampleSet
+from symslr.evaluation.numbers.anderson import AndersonMemory, anderson
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.symbols import x
 from symslr.theory.finite_sample_energy import ALPHA, KEY, force_means
@@ -231,57 +231,6 @@ SAME_BRANCH = 0.02
 OTHER_BRANCH = 2.0
 """Fixed points of two randomisations that differ by more in log R or log V, or in m in units of 1 + |m|, are on different
 branches: keys of length 25 at a ridge of 3e-5 scatter by 2 in m and by 1 in log R."""
-
-
-MEMORY_LENGTH = 8
-"""Number of past steps in the memory of Anderson acceleration; there are six coordinates."""
-LONGEST_MOVE = 1.0
-"""Largest move of a coordinate (m, log R or log V) in one step."""
-
-
-@dataclass(frozen=True)
-class AndersonMemory:
-    """The memory of Anderson acceleration: past changes of the point and of the residual, a model of the map's Jacobian.
-
-    Nearby maps, such as those of two randomisations, can share it: the second one then needs few steps.
-    """
-
-    pairs: deque[tuple[Array, Array]] = field(default_factory=lambda: deque(maxlen=MEMORY_LENGTH))
-
-    def propose(self, point: Array, residual: Array) -> Array:
-        """The next point: the combination of past changes that cancels the residual best (least squares), then a plain step."""
-        if not self.pairs:
-            return point + residual
-        moves, changes = (np.array(part).T for part in zip(*self.pairs, strict=True))
-        weights = np.linalg.lstsq(changes, residual, rcond=1e-9)[0]
-        return point + residual - (moves + changes) @ weights
-
-
-def anderson(
-    function: Callable[[Array], Array], start: Array, tolerance: float, most_steps: int, memory: AndersonMemory
-) -> tuple[Array, int, float]:
-    """Solve x = function(x) by Anderson's type-II mixing, until every coordinate of function(x) - x is below ``tolerance``.
-
-    No coordinate moves by more than ``LONGEST_MOVE`` at once; the memory is dropped where the residual grew fivefold.
-
-    Returns:
-        (point, steps made, distance left). The distance is 0 where the iteration converged, else the largest coordinate of the
-        distance to the fixed point that the memory predicts: much more than a step where the map is nearly the identity.
-    """
-    point = start
-    residual = function(point) - point
-    steps = 1
-    while steps < most_steps and np.max(np.abs(residual)) >= tolerance:
-        move = np.clip(memory.propose(point, residual) - point, -LONGEST_MOVE, LONGEST_MOVE)
-        found = function(point + move) - (point + move)
-        steps += 1
-        if np.max(np.abs(found)) > 5 * np.max(np.abs(residual)):
-            memory.pairs.clear()
-        else:
-            memory.pairs.append((move, found - residual))
-        point, residual = point + move, found
-    is_open = np.max(np.abs(residual)) >= tolerance
-    return point, steps, float(np.max(np.abs(memory.propose(point, residual) - point))) if is_open else 0.0
 
 
 @dataclass(frozen=True)

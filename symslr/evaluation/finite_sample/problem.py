@@ -15,6 +15,7 @@ from sympy import DiracDelta
 from symslr.evaluation.admission.inputs import lengths_of, numbers_of, values_by_name
 from symslr.evaluation.finite_sample.fields import Array
 from symslr.evaluation.sampling.points import sub_seed
+from symslr.evaluation.sequence.state_evolution import INFORMED
 from symslr.model.attention import Attention
 from symslr.model.catalogue import kernel_attention_of
 from symslr.model.exact import exact
@@ -146,9 +147,6 @@ class ReplicaState:
         """A guess for ``factor`` times as many samples: V and q - m^2 decrease like 1/alpha at large alpha."""
         less = math.log(factor)
         return self.from_coordinates(self.coordinates() - np.array([0.0, less, less, 0.0, less, less]))
-
-
-STARTS = INFORMED, UNINFORMED = "informed", "uninformed"
 
 
 def start(name: str, alpha: float) -> ReplicaState:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 
 import numpy as np
-from mpmath import mpf
 from sympy import Float, Rational, sqrt
 
 from symslr.evaluation.admission.admitted import check_means_exist
@@ -19,7 +18,6 @@ from symslr.evaluation.finite_sample.fixed_point import (
     MOST_JUMPS,
     MOST_SPREAD,
     ZERO_KEY,
-    AndersonMemory,
     FixedPoint,
     SaddleMap,
     attempt,
@@ -27,17 +25,17 @@ from symslr.evaluation.finite_sample.fixed_point import (
     is_new,
     solve,
 )
-from symslr.evaluation.finite_sample.problem import STARTS, FitProblem, ReplicaState, Training, start
+from symslr.evaluation.finite_sample.problem import FitProblem, ReplicaState, Training, start
+from symslr.evaluation.numbers.anderson import AndersonMemory
 from symslr.evaluation.sampling.points import sub_seed
-from symslr.evaluation.sampling.scatter import standard_error, student_factor
+from symslr.evaluation.sampling.scatter import RANDOMISATIONS, standard_error, statistical, student_factor
+from symslr.evaluation.sequence.state_evolution import STARTS
 from symslr.expression.expectation import ScalarExpectation
-from symslr.expression.value import Kind, Value
+from symslr.expression.value import Value
 from symslr.model.attention import Attention
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import x
 
-RANDOMISATIONS = 8
-"""Number of randomisations, whose scatter gives the standard error to within 27 per cent."""
 CONFIRMED = 2 * RANDOMISATIONS
 """Number of randomisations once the first half has shown a small enough error."""
 COARSE, FINEST, FINEST_AFFINE = 1024, 2**14, 2**17
@@ -283,10 +281,3 @@ def _summary(
         branch,
         count,
     )
-
-
-def statistical(numbers: Sequence[float], error: float, method: str, seconds: float) -> Value:
-    """The mean of independent numbers as a ``Value``; ``error`` is one standard error."""
-    mean = float(np.mean(numbers))
-    digits = math.floor(math.log10(abs(mean) / error)) + 1 if mean and error > 0 else 15 if mean else 0
-    return Value(mpf(mean), mpf(error), Kind.STATISTICAL, min(max(digits, 0), 15), method, seconds)

@@ -14,16 +14,17 @@ from symslr.evaluation.finite_sample.fields import Array
 from symslr.evaluation.finite_sample.fixed_point import (
     ARRIVED,
     MOST_JUMPS,
-    AndersonMemory,
     FixedPoint,
     SaddleMap,
     attempt,
     is_new,
 )
-from symslr.evaluation.finite_sample.problem import INFORMED, STARTS, FitProblem, ReplicaState, Training
+from symslr.evaluation.finite_sample.problem import FitProblem, ReplicaState, Training
 from symslr.evaluation.finite_sample.problem import start as start_of
 from symslr.evaluation.finite_sample.randomised import not_found
+from symslr.evaluation.numbers.anderson import AndersonMemory
 from symslr.evaluation.sampling.points import sub_seed
+from symslr.evaluation.sequence.state_evolution import INFORMED, STARTS
 
 USUAL_RIDGES = 0.5, 0.5
 """(r_k, r_v) from which a search starts by default."""

@@ -8,7 +8,12 @@ from functools import cache
 
 import numpy as np
 import scipy  # hands out scipy.stats, which takes a second to load, when it is first asked for
+from mpmath import mpf
 
+from symslr.expression.value import Kind, Value
+
+RANDOMISATIONS = 8
+"""Number of randomisations, whose scatter gives the standard error to within 27 per cent."""
 SIGMAS = 2.0
 """The coverage is exact at so many errors: they cover the mean with the probability of two normal sigmas, 95.45 per cent."""
 
@@ -28,3 +33,10 @@ def student_factor(count: int) -> float:
     1.65 for 4.
     """
     return float(scipy.stats.t.ppf(scipy.stats.norm.cdf(SIGMAS), count - 1)) / SIGMAS
+
+
+def statistical(numbers: Sequence[float], error: float, method: str, seconds: float) -> Value:
+    """The mean of independent numbers as a ``Value``; ``error`` is one standard error."""
+    mean = float(np.mean(numbers))
+    digits = math.floor(math.log10(abs(mean) / error)) + 1 if mean and error > 0 else 15 if mean else 0
+    return Value(mpf(mean), mpf(error), Kind.STATISTICAL, min(max(digits, 0), 15), method, seconds)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.finite_sample.problem import INFORMED, UNINFORMED
-from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical
+from symslr.evaluation.numbers.anderson import AndersonMemory
 from symslr.evaluation.sampling.points import sub_seed
-from symslr.evaluation.sampling.scatter import standard_error
+from symslr.evaluation.sampling.scatter import RANDOMISATIONS, standard_error, statistical
 from symslr.evaluation.sequence.channel import Channel, can_refine, count
 from symslr.evaluation.sequence.samples import Samples
 from symslr.evaluation.sequence.state_evolution import (
+    INFORMED,
+    LARGEST,
     TOLERANCE,
+    UNINFORMED,
     FixedPoint,
-    Memory,
     StateEvolution,
     clipped,
 )
@@ -29,17 +29,23 @@ from symslr.model.ranges import real_number
 from symslr.model.sequence.model import SequenceModel
 
 Array = Any
+Mixture = Sequence[tuple[float, SequenceModel]]
+"""Models of several lengths with their probabilities."""
+Draws = list[tuple[float, Samples]]
+"""Samples of every length with its probability."""
 WORK, FEWEST, MOST = 2**21, 512, 2**13
 """Nodes times samples of a randomisation, and its fewest and most samples."""
-STARTS = {UNINFORMED: 0.01, INFORMED: 0.99}
+EXACT_COUNT = 2**12
+"""Samples of a randomisation at one value of the hidden variables where none takes nodes."""
+STARTS = {UNINFORMED: 0.01, INFORMED: 1 - 1e-6}
 """Overlap of every direction with its truth at the two starts."""
 DIFFERENT = 0.01
 """Two fixed points are distinct where an overlap differs by more."""
 FINE = 1.0
 """Nodes are doubled until the overlaps move by less than this share of their standard error, or by ``SETTLED``."""
 SETTLED = 1e-4
-UNFINISHED = 10.0
-"""Steps of the size of the last that a fixed point which did not settle may be off."""
+CUT = 2 * (1 - LARGEST)
+"""What overlaps may be off as they are cut at ``LARGEST``."""
 EXACT = 1 - 1e-6
 """Overlap from which on a label without noise has told a direction exactly."""
 
@@ -55,7 +61,7 @@ class BayesOptimal:
         branch: the start that leads there, "informed" or "uninformed".
         hard: whether the uninformed start leads to another fixed point: then no polynomial-time algorithm is known that attains
             these overlaps.
-        uninformed: overlaps on the branch of the uninformed start, which message passing attains.
+        uninformed, uninformed_risk: on the branch of the uninformed start, which message passing attains.
         free_entropy_gap: free entropy of the informed minus that of the uninformed fixed point; 0 where they coincide, None
             where one of them is exact recovery without noise, at which it is infinite.
         change: the most by which one more step moves an overlap, over all randomisations.
@@ -67,6 +73,7 @@ class BayesOptimal:
     branch: str
     hard: bool
     uninformed: dict[str, Value]
+    uninformed_risk: Value | None
     free_entropy_gap: Value | None
     change: float
     matrix: Array = field(repr=False, compare=False)
@@ -75,6 +82,8 @@ class BayesOptimal:
 def usual_count(channel: Channel) -> int:
     """Samples of a randomisation, a power of two, fewer where each takes many nodes."""
     split = channel.split
+    if channel.mixture is not None:
+        return EXACT_COUNT * len(split.copies)
     nodes = max(count(split.inner, 0), 100) * len(split.signs) * max(channel.size / 4, 1)
     return int(min(max(2 ** round(math.log2(WORK / nodes)), FEWEST), MOST))
 
@@ -102,12 +111,18 @@ class _Branch:
 
 
 def bayes_optimal(
-    model: SequenceModel, alpha: float, *, seed: int = 0, samples: int | None = None, start: Array | None = None
+    model: SequenceModel | Mixture,
+    alpha: float,
+    *,
+    seed: int = 0,
+    samples: int | None = None,
+    start: Array | None = None,
 ) -> BayesOptimal:
     """The Bayes-optimal overlaps and risk at N = alpha D samples.
 
     Args:
-        samples: of each of the 8 randomisations, a power of two.
+        model: or models of several lengths, the same else, with their probabilities.
+        samples: of each of the 8 randomisations at each value of the hidden variables, a power of two.
         start: overlaps (p, p) beside which the uninformed branch is sought, as found at an alpha nearby.
 
     Raises:
@@ -116,63 +131,96 @@ def bayes_optimal(
     """
     if not 0 < real_number(alpha, "alpha") < math.inf:
         raise ValueError(f"alpha: found {alpha:g}; expected a positive number")
-    began, channel = time.perf_counter(), Channel(model)
-    size = samples or usual_count(channel)
-    drawn = [Samples(channel, size, sub_seed(seed, n, size), width_of(channel)) for n in range(RANDOMISATIONS)]
-    eye = np.eye(len(model.teachers))
-    starts = {name: overlap * eye for name, overlap in STARTS.items()}
-    if start is not None:
-        starts[UNINFORMED] = (1 - STARTS[UNINFORMED]) * start + STARTS[UNINFORMED] * eye / 2
-    few = StateEvolution(Samples(channel, FEWEST, seed, width_of(channel)))
-    one, other = (few.solve(starts[name], alpha).Q for name in (UNINFORMED, INFORMED))
+    began, channels = time.perf_counter(), channels_of(model)
+    drawn, size = draws(channels, samples, seed, RANDOMISATIONS)
+    few = StateEvolution(draws(channels, FEWEST, seed, 1)[0][0])
+    uninformed, informed = starts(len(few.tied), start)
+    one, other = (few.solve(own, alpha).Q for own in (uninformed, informed))
     apart = float(np.max(np.abs(other - one))) > DIFFERENT
-    found = {UNINFORMED: _branch(drawn, starts[UNINFORMED], alpha)}
+    found = {UNINFORMED: _branch(drawn, uninformed, alpha)}
     found[INFORMED] = _branch(drawn, other, alpha) if apart else found[UNINFORMED]
     apart = float(np.max(np.abs(found[INFORMED].mean - found[UNINFORMED].mean))) > DIFFERENT
     gaps = [
         a.free_entropy - b.free_entropy for a, b in zip(found[INFORMED].points, found[UNINFORMED].points, strict=True)
     ]
     branch = INFORMED if apart and np.mean(gaps) > 0 else UNINFORMED
-    best = found[branch]
-    is_exact = apart and model.noise == 0 and float(np.linalg.eigvalsh(found[INFORMED].mean)[-1]) > EXACT
+    best, first = found[branch], channels[0][1]
+    is_exact = apart and first.noise == 0 and float(np.linalg.eigvalsh(found[INFORMED].mean)[-1]) > EXACT
     method = f"state evolution, {len(drawn)} scrambled Sobol sets of {size} samples"
 
+    def value(numbers: Sequence[float], off: float) -> Value:
+        error = math.hypot(standard_error(numbers), off)
+        return statistical(numbers, error, method, time.perf_counter() - began)
+
     def values(own: _Branch) -> dict[str, Value]:
-        def value(k: int, j: int) -> Value:
-            numbers = [float(point.Q[k, j]) for point in own.points]
-            return statistical(numbers, _error(numbers, float(own.off[k, j])), method, time.perf_counter() - began)
+        names = first.model.teachers
+        pairs = [(k, j) for k in range(len(names)) for j in range(k, len(names)) if few.tied[k, j]]
+        return {
+            names[k] if k == j else f"{names[k]},{names[j]}": value(
+                [float(point.Q[k, j]) for point in own.points], float(own.off[k, j])
+            )
+            for k, j in pairs
+        }
 
-        names = model.teachers
-        pairs = [(k, j) for k in range(len(names)) for j in range(k, len(names))]
-        return {names[k] if k == j else f"{names[k]},{names[j]}": value(k, j) for k, j in pairs}
+    def risk(own: _Branch) -> Value | None:
+        if not (first.split.is_whole and first.split.signs == (1,)):
+            return None
+        numbers = [_risk(each, point.Q, own.refined) for each, point in zip(drawn, own.points)]
+        return value(numbers, abs(_risk(drawn[0], clipped(own.points[0].Q) - own.off, own.refined) - numbers[0]))
 
-    risk = None
-    if channel.split.is_whole and channel.split.signs == (1,):
-        numbers = [_risk(own, point.Q, best.refined) for own, point in zip(drawn, best.points)]
-        off = abs(_risk(drawn[0], best.points[0].Q + best.off, best.refined) - numbers[0])
-        risk = statistical(numbers, _error(numbers, off), method, time.perf_counter() - began)
     return BayesOptimal(
         float(alpha),
         values(best),
-        risk,
+        risk(best),
         branch,
         apart and branch == INFORMED,
         values(found[UNINFORMED]),
+        risk(found[UNINFORMED]),
         None if is_exact else statistical(gaps, standard_error(gaps), method, 0.0),
         max(point.change for point in best.points),
         best.mean,
     )
 
 
-def _branch(drawn: Sequence[Samples], start: Array, alpha: float) -> _Branch:
+def channels_of(model: SequenceModel | Mixture) -> list[tuple[float, Channel]]:
+    """The channel of every length with its probability."""
+    shares = [(1.0, model)] if isinstance(model, SequenceModel) else model
+    return [(probability, Channel(own, selects=True)) for probability, own in shares]
+
+
+def draws(
+    channels: Sequence[tuple[float, Channel]], samples: int | None, seed: int, randomisations: int
+) -> tuple[list[Draws], int]:
+    """The samples of every randomisation, and how many there are of each length."""
+    values = max(len(channel.split.copies) for _, channel in channels)
+    size = samples * values if samples else min(usual_count(channel) for _, channel in channels)
+    return [
+        [
+            (probability, Samples(channel, size, sub_seed(seed, n, size, *([m] * (m > 0))), width_of(channel)))
+            for m, (probability, channel) in enumerate(channels)
+        ]
+        for n in range(randomisations)
+    ], size
+
+
+def starts(width: int, beside: Array | None = None) -> tuple[Array, Array]:
+    """The uninformed and the informed overlaps of so many directions; the first beside given ones."""
+    uninformed, informed = (overlap * np.eye(width) for overlap in STARTS.values())
+    if beside is not None:
+        uninformed = (1 - STARTS[UNINFORMED]) * beside + uninformed / 2
+    return uninformed, informed
+
+
+def _branch(drawn: Sequence[Draws], start: Array, alpha: float) -> _Branch:
     """The fixed points from a start, with as many nodes as it takes for them to be off by less than they scatter."""
-    refined, memory = 0, deque[tuple[Array, Array]](maxlen=5)
+    refined, memory = 0, AndersonMemory()
     evolution = StateEvolution(drawn[0])
     first = evolution.solve(start, alpha, memory)
     left = evolution.left(first.Q, alpha)
     points = _others(drawn, first, alpha, refined, memory)
     off = np.zeros_like(first.Q)
-    while can_refine(drawn[0].channel.split.inner, refined):
+    inner = max(samples.channel.split.inner for _, samples in drawn[0])
+    while can_refine(inner, refined):
         finer = StateEvolution(drawn[0], refined=refined + 1).solve(points[0].Q, alpha, memory)
         off = finer.Q - points[0].Q
         scatter = np.std([point.Q for point in points], axis=0, ddof=1) / len(points) ** 0.5
@@ -180,16 +228,16 @@ def _branch(drawn: Sequence[Samples], start: Array, alpha: float) -> _Branch:
             break
         refined += 1
         points = _others(drawn, finer, alpha, refined, memory)
-    return _Branch(points, np.sqrt(off**2 + left**2 + _unfinished(points) ** 2 + TOLERANCE**2), refined)
+    return _Branch(points, np.sqrt(off**2 + left**2 + _unfinished(points) ** 2 + CUT**2), refined)
 
 
 def _unfinished(points: Sequence[FixedPoint]) -> float:
     """How far fixed points may be off that did not settle; 0 where all have."""
-    return sum(UNFINISHED * point.change for point in points if point.change >= TOLERANCE)
+    return sum(point.change for point in points if point.change >= TOLERANCE)
 
 
 def _others(
-    drawn: Sequence[Samples], first: FixedPoint, alpha: float, refined: int, memory: Memory
+    drawn: Sequence[Draws], first: FixedPoint, alpha: float, refined: int, memory: AndersonMemory
 ) -> list[FixedPoint]:
     found = [first]
     for own in drawn[1:]:
@@ -197,18 +245,14 @@ def _others(
     return found
 
 
-def _error(numbers: Sequence[float], off: float) -> float:
-    return math.hypot(standard_error(numbers), off)
-
-
-def _risk(samples: Samples, Q: Array, refined: int) -> float:
+def _risk(drawn: Draws, Q: Array, refined: int) -> float:
     """E |y - E[y | omega]|^2 on a new sample, label noise included."""
-    Q = clipped(Q)
-    channel = samples.channel
-    drawn = samples.seen(Q, refined=refined)[0]
-    predicted = channel.predicted(drawn.omega, np.eye(len(Q)) - Q, refined)
-    outputs = len(drawn.clean)
-    return outputs * channel.noise**2 + float(((drawn.clean - predicted) ** 2).sum(axis=0) @ drawn.weight)
+    Q, risk = clipped(Q), 0.0
+    for probability, samples in drawn:
+        channel, at = samples.channel, samples.at(Q, width=1.0)
+        left = float(channel.variance(at.omega, np.eye(len(Q)) - Q, refined, at.chosen) @ at.weight)
+        risk += probability * (len(at.y) * channel.noise**2 + left)
+    return risk
 
 
 def curve(

@@ -7,8 +7,9 @@ summed over the nodes of a trapezoid rule, which converges faster than any power
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import pairwise, product
 from typing import Any
 
@@ -17,6 +18,7 @@ from scipy.special import log_ndtr, ndtr
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.sequence.parts import Part, Split, split
+from symslr.evaluation.sequence.selection import Selected, selected
 from symslr.model.sequence.model import SequenceModel
 
 Array = Any
@@ -72,15 +74,18 @@ class _Placed:
 class Channel:
     """The channel of a model, ready to be integrated.
 
+    Args:
+        selects: whether a weight that selects a token is integrated exactly; there are then no second derivatives.
+
     Raises:
         CannotEvaluate: for more inner fields than three, and for a label without noise that is no number more than its affine
             fields can hold.
     """
 
-    def __init__(self, model: SequenceModel) -> None:
+    def __init__(self, model: SequenceModel, selects: bool = False) -> None:
         self.model, self.size = model, model.length * len(model.teachers)
         self.noise = float(model.noise)
-        self.split: Split = split(model)
+        self.split: Split = split(model, selects)
         if self.split.inner > MOST_INNER:
             raise CannotEvaluate(
                 f"{model.name}: found {self.split.inner} fields in which the label is not affine; expected at most "
@@ -99,7 +104,32 @@ class Channel:
                     "than such fields; expected noise > 0"
                 )
 
-    def seen(self, y: Array, omega: Array, V: Array, *, refined: int = 0, second: bool = False) -> Seen:
+    @cached_property
+    def mixture(self) -> Mixture | None:
+        """The channel where no field is inner: given omega a label is a mixture of normals; None elsewhere."""
+        split = self.split
+        return (
+            Mixture(split.parts, self.noise) if split.inner == 0 and split.signs == (1,) and not split.is_sign else None
+        )
+
+    def selected(self, omega: Array, V: Array) -> Selected | None:
+        """What is known of the selected token, where the weight selects one."""
+        own = self.split.selection
+        if own is None:
+            return None
+        omega = omega[own.direction :: len(V)]
+        return selected(own.rate, omega, 1 - float(V[own.direction, own.direction]))
+
+    def seen(
+        self,
+        y: Array,
+        omega: Array,
+        V: Array,
+        *,
+        refined: int = 0,
+        second: bool = False,
+        chosen: Selected | None = None,
+    ) -> Seen:
         """Z and its derivatives in omega.
 
         Args:
@@ -108,19 +138,42 @@ class Channel:
             V: covariance of what is not known of the fields of a token, shape (p, p).
             refined: how often the number of nodes of a direction is doubled.
             second: whether the second derivative is wanted.
+            chosen: ``selected`` at these arguments, where the weight selects a token.
         """
         full = np.kron(np.eye(self.model.length), V)
+        exact = self.mixture is not None and not second
         most = max(count(len(part.inner), refined) for part in self.split.parts) * self.size * (2 if second else 1)
-        step = max(1, BATCH // most)
-        batches = [
-            self._batch(y[:, n : n + step], omega[:, n : n + step], full, refined, second)
-            for n in range(0, y.shape[1], step)
-        ]
+        step = max(1, BATCH // (4 * len(self.split.parts) if exact else most))
+        slices = [slice(n, n + step) for n in range(0, y.shape[1], step)]
+        found = partial(self._exact, full) if exact else partial(self._batch, full, refined, second)
+        batches = [found(y[:, at], omega[:, at], chosen and chosen.at(at)) for at in slices]
         log_z, force, *more = (np.concatenate(own, axis=-1) for own in zip(*batches))
         return Seen(log_z, force, more[0] if more else None)
 
-    def _batch(self, y: Array, omega: Array, full: Array, refined: int, second: bool) -> tuple[Array, ...]:
-        every = [node for part in self.split.parts for node in self._nodes(part, y, omega, full, refined)]
+    @property
+    def _weighed(self) -> Array:
+        """Whether the weight holds fields of a direction, (p,), where no field is inner."""
+        width, own = len(self.model.teachers), self.split.selection
+        tilts = np.array([part.tilt for part in self.split.parts]).reshape(-1, width).any(axis=0)
+        return tilts if own is None else tilts | (np.arange(width) == own.direction)
+
+    def _exact(self, full: Array, y: Array, omega: Array, chosen: Selected | None) -> tuple[Array, ...]:
+        assert self.mixture is not None
+        log_z, force, share = self.mixture.seen(y, omega, full, 0.0 if chosen is None else chosen.log_weight)
+        if chosen is not None:
+            self._of_direction(force)[...] += np.einsum("hn,hln->ln", share, chosen.slopes)
+        return log_z, force
+
+    def _of_direction(self, fields: Array) -> Array:
+        """The rows of the fields (L p, ...) among which a token is selected."""
+        assert self.split.selection is not None
+        return fields[self.split.selection.direction :: len(self.model.teachers)]
+
+    def _batch(
+        self, full: Array, refined: int, second: bool, y: Array, omega: Array, chosen: Selected | None
+    ) -> tuple[Array, ...]:
+        placed = (self._at_nodes(h, omega, full, refined, chosen) for h in range(len(self.split.parts)))
+        every = [node for at in placed for node in self._nodes(at, y)]
         log_z = np.logaddexp.reduce([np.logaddexp.reduce(own[0], axis=0) for own in every], axis=0)
         force, curvature = np.zeros((self.size, y.shape[1])), np.zeros((self.size, self.size, y.shape[1]))
         for weight, own, pulled, information, inside in every:
@@ -133,22 +186,49 @@ class Channel:
                 curvature -= inside[:, :, None] * share.sum(axis=0)
         return (log_z, force, curvature) if second else (log_z, force)
 
-    def predicted(self, omega: Array, V: Array, refined: int = 0) -> Array:
-        """E[y | omega] of a new sequence, shape (outputs, n), where nothing was taken off the label."""
+    def variance(self, omega: Array, V: Array, refined: int = 0, chosen: Selected | None = None) -> Array:
+        """E|f - E[f | omega]|^2 of the label without noise, (n,), where nothing was taken off the label.
+
+        It is given omega, or where no field is inner given the part of omega that the weight depends on, at an overlap 1 - V.
+        """
         full = np.kron(np.eye(self.model.length), V)
-        every = [self._placed(part, omega, full, refined) for part in self.split.parts]
+        if self.mixture is not None:
+            free = np.tile(~self._weighed & ~self.split.tied[:, self._weighed].any(axis=1), self.model.length)
+            carried = np.where(np.outer(free, free), np.eye(len(full)) - full, 0.0)
+            known = np.where(free[:, None], 0.0, omega)
+            return self.mixture.variance(known, full, carried, 0.0 if chosen is None else chosen.log_weight)
+        every = [self._at_nodes(h, omega, full, refined, chosen) for h in range(len(self.split.parts))]
         top = np.logaddexp.reduce([np.logaddexp.reduce(own.log_weight, axis=0) for own in every], axis=0)
-        found: Array = 0.0
+        mean, square = np.zeros((every[0].expected.shape[0], omega.shape[1])), np.zeros(omega.shape[1])
         for own in every:
-            value = own.expected
+            value, spread = own.expected, np.einsum("ootn->tn", own.covariance) - len(mean) * self.noise**2
             if self.split.is_sign:
                 with np.errstate(all="ignore"):
                     at = value / np.sqrt(own.covariance[0])
                 value = 2 * ndtr(np.where(np.isfinite(at), at, 0.0)) - 1
-            found = found + np.einsum("tn,otn->on", np.exp(own.log_weight - top), value)
-        return found
+                spread = 1 - value[0] ** 2
+            share = np.exp(own.log_weight - top)
+            mean += np.einsum("tn,otn->on", share, value)
+            square += np.einsum("tn,tn->n", share, spread + (value**2).sum(axis=0))
+        return square - (mean**2).sum(axis=0)
 
-    def _placed(self, part: Part, omega: Array, full: Array, refined: int) -> _Placed:
+    def _at_nodes(self, h: int, omega: Array, full: Array, refined: int, chosen: Selected | None) -> _Placed:
+        """The part at the nodes of its inner fields."""
+        part = self.split.parts[h]
+        if part.breaks:
+            (n,) = part.inner
+            known = omega[n] + full[n] @ part.tilt
+            at = self._placed(part, omega, full, *broken_nodes(part.breaks, known, full[n, n] ** 0.5, refined))
+        else:
+            at = self._placed(part, omega, full, *nodes(len(part.inner), refined))
+        if chosen is None:
+            return at
+        pull = np.zeros((self.size, 1, omega.shape[1]))
+        self._of_direction(pull)[...] = chosen.slopes[h][:, None]
+        return replace(at, log_weight=at.log_weight + chosen.log_weight[h], start=at.start + pull)
+
+    def _placed(self, part: Part, omega: Array, full: Array, t: Array, log_share: Array) -> _Placed:
+        """The part at places t (d, T, n) of its inner fields, in standard deviations of what is not known of them."""
         inner, affine = list(part.inner), list(part.affine)
         shift = full @ part.tilt
         log_scale = part.log_scale + part.tilt @ omega + part.tilt @ shift / 2
@@ -158,10 +238,6 @@ class Channel:
         carry = full[np.ix_(affine, inner)] @ away.T
         spread = full[np.ix_(affine, affine)] - carry @ carry.T
         known = omega + shift[:, None]
-        if part.breaks:
-            t, log_share = broken_nodes(part.breaks, known[inner[0]], root[0, 0], refined)
-        else:
-            t, log_share = nodes(len(inner), refined)
         x = known[inner][:, None, :] + np.einsum("ab,btn->atn", root, t)
         mean = known[affine][:, None, :] + np.einsum("ab,btn->atn", carry, t)
         with np.errstate(all="ignore"):
@@ -177,12 +253,17 @@ class Channel:
         start[inner] += np.einsum("ab,btn->atn", away.T, t)
         inside = np.zeros((self.size, self.size))
         inside[np.ix_(inner, inner)] = away.T @ away
-        own = log_scale + log_share + (0.0 if rest is None else rest)
-        return _Placed(own, expected, covariance, start, np.einsum("sa,oatn->ostn", pull, slope), inside)
+        return _Placed(
+            log_scale + log_share + (0.0 if rest is None else rest),
+            expected,
+            covariance,
+            start,
+            np.einsum("sa,oatn->ostn", pull, slope),
+            inside,
+        )
 
-    def _nodes(self, part: Part, y: Array, omega: Array, full: Array, refined: int) -> Iterator[tuple[Array, ...]]:
+    def _nodes(self, at: _Placed, y: Array) -> Iterator[tuple[Array, ...]]:
         """For every sign: log weights (T, n), their d log/d omega (L p, T, n), and what the second derivative needs."""
-        at = self._placed(part, omega, full, refined)
         for sign in self.split.signs:
             if self.split.is_sign:
                 log_like, residual, information = _sign(sign * y, at.expected, at.covariance)
@@ -190,6 +271,62 @@ class Channel:
                 log_like, residual, information = _normal((sign * y)[:, None, :] - at.expected, at.covariance)
             force = at.start + np.einsum("ostn,otn->stn", at.pulled, residual)
             yield at.log_weight + log_like, force, at.pulled, information, at.inside
+
+
+class Mixture:
+    """Parts without inner fields: given what is known a label is normal at each value h of the hidden variables."""
+
+    def __init__(self, parts: Sequence[Part], noise: float) -> None:
+        at = [part.at(np.zeros((0, 1))) for part in parts]
+        self.base = np.array([base[:, 0] for base, _, _ in at])
+        self.slope = np.zeros((*self.base.shape, len(parts[0].tilt)))
+        for slope, part, (_, own, _) in zip(self.slope, parts, at):
+            slope[:, list(part.affine)] = own[..., 0]
+        self.tilt, self.log_scale = np.array([p.tilt for p in parts]), np.array([p.log_scale for p in parts])
+        self.noise = noise
+
+    def labels(self, h: int, omega: Array, full: Array, normals: Array) -> Array:
+        """Labels (O, n) at one value of the hidden variables given what is known, from normals (O, n)."""
+        mean = self.base[h][:, None] + self.slope[h] @ (omega + (full @ self.tilt[h])[:, None])
+        covariance = self.slope[h] @ full @ self.slope[h].T + self.noise**2 * np.eye(len(mean))
+        values, vectors = np.linalg.eigh(covariance)
+        return mean + vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * normals)
+
+    def seen(self, y: Array, omega: Array, full: Array, log_weight: Array | float) -> tuple[Array, Array, Array]:
+        """log Z (n,), its derivative in omega (L p, n) but for that of the weight, and the posterior P(h | y, omega) (H, n)."""
+        expected, score = self._given(omega, full)
+        covariance = np.einsum("hos,st,hpt->oph", self.slope, full, self.slope)
+        covariance += self.noise**2 * np.eye(len(y))[..., None]
+        log_like, pulled, _ = _normal((y[:, None] - expected.transpose(1, 0, 2)), covariance[..., None])
+        log_z, share = _shares(log_like + log_weight + score)
+        force = self.tilt.T @ share + np.einsum("hos,ohn->sn", self.slope, pulled * share, optimize=True)
+        return log_z, force, share
+
+    def _given(self, omega: Array, full: Array) -> tuple[Array, Array]:
+        """The label without noise (H, O, n) at every value of the hidden variables, and log of its weight (H, n)."""
+        shift = self.tilt @ full
+        expected = self.slope @ omega + (self.base + np.einsum("hos,hs->ho", self.slope, shift))[..., None]
+        scale = self.log_scale + np.einsum("hs,hs->h", shift, self.tilt) / 2
+        return expected, self.tilt @ omega + scale[:, None]
+
+    def variance(self, omega: Array, full: Array, carried: Array, log_weight: Array | float) -> Array:
+        """E|f - E[f | omega]|^2 (n,), where fields of covariance ``carried``, on which no weight depends, are averaged over; omega
+        is 0 there."""
+        expected, score = self._given(omega, full)
+        _, share = _shares(log_weight + score)
+        common = np.einsum("hos,st,got->hg", self.slope, carried, self.slope)
+        within = np.einsum("hos,st,hot->h", self.slope, full, self.slope) + np.diag(common)
+        mean = np.einsum("hn,hon->on", share, expected)
+        square = np.einsum("hn,hon->n", share, (expected - mean) ** 2)
+        return square + within @ share - np.einsum("hn,hn->n", share, common @ share)
+
+
+def _shares(score: Array) -> tuple[Array, Array]:
+    """log sum_h exp(score) (n,), and exp(score) over it (H, n)."""
+    top = score.max(axis=0)
+    share = np.exp(score - top)
+    total = share.sum(axis=0)
+    return top + np.log(total), share / total
 
 
 def _normal(residual: Array, covariance: Array) -> tuple[Array, Array, Array]:

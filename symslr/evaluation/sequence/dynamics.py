@@ -17,10 +17,9 @@ from scipy.integrate import solve_ivp
 from sympy import DiracDelta, Expr
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.evaluation.sampling.points import normal_points, sub_seed
-from symslr.evaluation.sampling.scatter import standard_error
+from symslr.evaluation.sampling.scatter import RANDOMISATIONS, standard_error, statistical
 from symslr.evaluation.sequence.parts import tilt_of
 from symslr.evaluation.sequence.samples import root_of, shared_out
 from symslr.expression.value import Value

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
@@ -21,13 +20,12 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fixed_point import MOST_JUMPS
-from symslr.evaluation.finite_sample.problem import INFORMED, UNINFORMED
-from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical
+from symslr.evaluation.numbers.anderson import AndersonMemory, anderson
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.evaluation.sampling.points import sub_seed
-from symslr.evaluation.sampling.scatter import standard_error
+from symslr.evaluation.sampling.scatter import RANDOMISATIONS, standard_error, statistical
 from symslr.evaluation.sequence.dynamics import Population, smooth
-from symslr.evaluation.sequence.state_evolution import Memory, beyond
+from symslr.evaluation.sequence.state_evolution import INFORMED, UNINFORMED
 from symslr.expression.value import Value
 from symslr.model.ranges import check_abundance, real_number
 from symslr.model.sequence.model import SequenceModel
@@ -41,8 +39,8 @@ TOLERANCE, MOST_STEPS, ARRIVED = 1e-5, 300, 1e-3
 """The most by which one more step moves a coordinate of the saddle point; most steps; what counts as arrived after them."""
 NEWTON, FLAT = 60, 1e-8
 """Most Newton steps of a proximal problem, and the gradient at which it ends."""
-STARTS = 6
-"""Places from which a proximal minimum is sought where the loss is not convex."""
+STARTS, SEVERAL = 6, 5
+"""Places from which a proximal minimum is sought where the loss is not convex, in one of so many steps."""
 LARGEST_GROWTH = 4.0
 """Largest factor by which a response grows in one step."""
 
@@ -214,25 +212,20 @@ class _Saddle:
     def _tokens(self, flat: Array) -> Array:
         return flat.reshape(self.length, -1, flat.shape[1])
 
-    def solve(self, state: _State, memory: Memory) -> tuple[_State, float]:
+    def solve(self, state: _State, memory: AndersonMemory) -> tuple[_State, float]:
         """The fixed point on the way from a state, and how far one more step moves its coordinates."""
         r, p = state.m.shape
-        before: tuple[Array, Array] | None = None
-        point, change = state.coordinates(), math.inf
-        for n in range(MOST_STEPS):
-            step = self.step(_State.of(point, r, p), several=n % 5 == 0).coordinates() - point
-            if not np.all(np.isfinite(step)):
+        count = 0
+
+        def settled(point: Array) -> Array:
+            nonlocal count
+            count += 1
+            found = self.step(_State.of(point, r, p), several=count % SEVERAL == 1).coordinates()
+            if not np.all(np.isfinite(found)):
                 raise CannotEvaluate(f"fit at alpha = {self.alpha:g}: found a step to no real order parameters")
-            change = float(np.max(np.abs(step)))
-            if change < TOLERANCE:
-                break
-            if before is not None:
-                if np.linalg.norm(step) > 2 * np.linalg.norm(before[1]):
-                    memory.clear()
-                else:
-                    memory.append((point - before[0], step - before[1]))
-            before = point, step
-            point = point + step * min(1.0, 1.0 / change) + (beyond(step, memory) if change < 0.5 else 0.0)
+            return found
+
+        point, _, change = anderson(settled, state.coordinates(), TOLERANCE, MOST_STEPS, memory)
         return _State.of(point, r, p), change
 
     def losses(self, state: _State) -> tuple[float, float, float]:
@@ -277,9 +270,9 @@ def fitted(
     if len(ridges) != r or not all(0 < real_number(own, "ridge") < math.inf for own in ridges.tolist()):
         raise ValueError(f"ridge: found {ridge}; expected one positive number, or one for each of {r} directions")
     saddles = [_Saddle(own, alpha, ridges) for own in drawn]
-    found: dict[str, tuple[float, _State, Memory]] = {}
+    found: dict[str, tuple[float, _State, AndersonMemory]] = {}
     for name, overlap in ((INFORMED, 0.9), (UNINFORMED, 0.02)):
-        memory: Memory = deque(maxlen=8)
+        memory = AndersonMemory()
         shrink = min(1.0, 4 / alpha)
         m = np.array([[overlap if k == t else 0.0 for t in model.teachers] for k in drawn[0].student.names])
         if not m.any():  # each direction with teachers of its own, as a symmetric start stays one

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from sympy import DiracDelta, Expr, S, log, sign
+from sympy import Expr, S, expand_log, log, sign
 
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.evaluation.sequence.peel import Told, is_known_up_to_sign, told
@@ -21,6 +22,10 @@ FARTHEST = 8.0
 """Standard deviations up to which places are sought at which an integrand breaks."""
 TRIALS, STEP, FLAT = 12, 1.7, 1e-9
 """Places at which a second difference is formed, its step, and the relative size up to which it is none."""
+SCALES = 1.0, 1e-3, 1e-6
+"""Sizes of places at which an exponential is looked at: steeper ones choose the largest."""
+ROUNDING = 1e-12
+"""Share of the largest coefficient of a linear form up to which another is 0."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +67,22 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Selection:
+    """Weights P(h) g that choose one of the L tokens given the fields of one direction: softmax_l(rate z_lk), in the order of the
+    hidden variable; the largest at an infinite rate."""
+
+    direction: int
+    rate: float
+
+
+@dataclass(frozen=True)
 class Split:
     """All parts of a model, and what its label tells.
 
     Attributes:
+        tied: whether an overlap of two directions may differ from 0, (p, p).
+        copies: (part, how many are as it is but for the order of the tokens) for the parts of which samples tell all.
+        selection: of the token, where that is what the weights are and it was asked for; the parts then have no weight.
         is_sign: the label is the sign of what the parts describe.
         signs: the label is known up to these factors.
         is_whole: whether nothing was taken off the label, so that a part describes the label itself.
@@ -75,6 +92,9 @@ class Split:
     is_sign: bool
     signs: tuple[int, ...]
     is_whole: bool
+    tied: Array
+    selection: Selection | None
+    copies: tuple[tuple[int, int], ...]
 
     @property
     def inner(self) -> int:
@@ -82,8 +102,14 @@ class Split:
         return max(len(part.inner) for part in self.parts)
 
 
-def split(model: SequenceModel) -> Split:
-    """The parts of a model: as many fields as possible are affine."""
+def split(model: SequenceModel, selects: bool = False) -> Split:
+    """The parts of a model: as many fields as possible are affine.
+
+    Args:
+        selects: whether weights that are a selection are told apart.
+    """
+    tied = _tied(model)
+    selection = _selection(model, tied) if selects else None
     read: list[tuple[list[Told], Expr]] = []
     for (given, _), label, weight in zip(model.configurations, model.labels, model.weights):
         if given.get(SIGN.symbol) == -1:
@@ -99,14 +125,15 @@ def split(model: SequenceModel) -> Split:
     if not is_told:  # where no one function is taken off, labels are taken as they are written
         read = [([Told(own) for own in label], weight) for (_, weight), label in zip(read, _kept(model))]
         first = read[0][0]
-    parts = tuple(_part(model, [own.core for own in labels], weight) for labels, weight in read)
+    parts = tuple(_part(model, [own.core for own in labels], S.One if selection else weight) for labels, weight in read)
     is_even = first[0].is_even or model.invariant is not None
     whole = all(
         label == (sign(own.core) if own.is_sign else own.core)
         for (labels, _), kept in zip(read, _kept(model))
         for own, label in zip(labels, kept)
     )
-    return Split(parts, first[0].is_sign, (1, -1) if is_even else (1,), whole)
+    copies = tuple((h, 1) for h in range(len(parts))) if selection else _copies(model, parts)
+    return Split(parts, first[0].is_sign, (1, -1) if is_even else (1,), whole, tied, selection, copies)
 
 
 def _kept(model: SequenceModel) -> list[tuple[Expr, ...]]:
@@ -116,14 +143,94 @@ def _kept(model: SequenceModel) -> list[tuple[Expr, ...]]:
 
 def tilt_of(model: SequenceModel, weight: Expr) -> tuple[Array, float] | None:
     """(a, c) of a weight P(h) g = e^{a.z + c}, a of shape (L p,); None for another."""
-    symbols = [symbol for row in model.fields for symbol in row]
-    slopes = [log(weight).diff(symbol) for symbol in symbols]
-    if any(own.has(DiracDelta) for own in slopes):
+    return _linear(model, expand_log(log(weight), force=True))
+
+
+def _linear(model: SequenceModel, expr: Expr) -> tuple[Array, float] | None:
+    """(a, c) of an expression a.z + c in the fields, by its values at random places; None for another."""
+    size = model.length * len(model.teachers)
+    random = np.random.default_rng(3).standard_normal((3 * (size + 1), size))
+    for scale in SCALES:  # a steep exponential overflows
+        places = scale * random
+        values = model.evaluated([expr], places)[0]
+        if np.all(np.isfinite(values)):
+            break
+    else:
         return None
-    values = model.evaluated(slopes, np.random.default_rng(3).standard_normal((TRIALS, len(symbols))))
-    if not np.all(np.ptp(values, axis=1) <= FLAT * (1 + np.abs(values).max())):
+    terms = np.column_stack([places, np.ones(len(places))])
+    found = np.linalg.lstsq(terms, values, rcond=None)[0]
+    if not np.all(np.abs(terms @ found - values) <= FLAT * (1 + np.abs(values).max())):
         return None
-    return values[:, 0], float(log(weight.subs(dict.fromkeys(symbols, 0))))
+    found[np.abs(found) < ROUNDING * np.abs(found).max(initial=0.0)] = 0.0
+    return found[:-1], float(found[-1])
+
+
+def _tied(model: SequenceModel) -> Array:
+    """Whether an overlap of two directions may differ from 0, shape (p, p): not where the channel stays the same, up to the sign
+    of the label, as the fields of one of them change their sign."""
+    width = len(model.teachers)
+    z = np.random.default_rng(4).standard_normal((TRIALS, model.length, width))
+    labels, weights, tied = model.labels_at(z), model.weights_at(z), np.ones((width, width), bool)
+    for flip in product((1, -1), repeat=width - 1):
+        signs = np.array([1, *flip])
+        mirrored = model.labels_at(z * signs)
+        is_even, is_odd = (np.allclose(mirrored, sign * labels, FLAT, FLAT) for sign in (1, -1))
+        if (is_even or is_odd) and np.allclose(model.weights_at(z * signs), weights, FLAT, FLAT):
+            tied &= signs[:, None] == signs
+    return tied
+
+
+def _copies(model: SequenceModel, parts: Sequence[Part]) -> tuple[tuple[int, int], ...]:
+    """(part, number of parts that are as it is but for an order of the tokens) for parts of which no two are alike.
+
+    Every order of the tokens has to map the parts to each other; samples of one of them then tell all. Parts with a weight that is
+    no exponential are left as they are.
+    """
+    alone = tuple((h, 1) for h in range(len(parts)))
+    if len(parts) == 1 or len(parts) < len(model.labels) or any(part.has_rest for part in parts):
+        return alone
+    z = np.random.default_rng(8).standard_normal((TRIALS, model.length, len(model.teachers)))
+
+    def rows(z: Array) -> Array:
+        return np.concatenate([model.labels_at(z), model.weights_at(z)[:, None]], axis=1).reshape(len(parts), -1)
+
+    here, first = rows(z), np.arange(len(parts))
+    for l in range(1, model.length):
+        order = np.arange(model.length)
+        order[[0, l]] = l, 0
+        same = [np.flatnonzero([np.allclose(own, row, FLAT, FLAT) for own in here]) for row in rows(z[:, order])]
+        if any(len(found) != 1 for found in same):
+            return alone
+        for h, (other,) in enumerate(same):
+            first[first == max(first[h], first[other])] = min(first[h], first[other])
+    return tuple((int(h), int(np.sum(first == h))) for h in np.unique(first))
+
+
+def _selection(model: SequenceModel, tied: Array) -> Selection | None:
+    """The selection that the weights are, where the label holds no field of its direction and no overlap ties it to another."""
+    held = {symbol for weight in model.weights for symbol in weight.free_symbols}
+    directions = [k for k in range(len(model.teachers)) if held & {row[k] for row in model.fields}]
+    if len(directions) != 1 or len(model.weights) != model.length or tied[directions[0]].sum() > 1:
+        return None
+    (k,) = directions
+    if any(own.has(*(row[k] for row in model.fields)) for label in model.labels for own in label):
+        return None
+    z = np.random.default_rng(6).standard_normal((TRIALS, model.length, len(model.teachers)))
+    weights = model.weights_at(z)
+    if not np.allclose(weights.sum(axis=0), 1, 0, FLAT):
+        return None
+    if np.array_equal(model.weights_at(SCALES[-1] * z), np.arange(model.length)[:, None] == z[:, :, k].argmax(axis=1)):
+        return Selection(k, math.inf)
+    logs = [expand_log(log(weight), force=True) for weight in model.weights]
+    rates = set()
+    for l, own in enumerate(logs[1:], 1):
+        found = _linear(model, own - logs[0])
+        slope = None if found is None else found[0].reshape(model.length, -1)[:, k]
+        if slope is None or not np.allclose(slope, slope[l] * (np.eye(model.length)[l] - np.eye(model.length)[0])):
+            return None
+        rates.add(float(slope[l]))
+    rate = max(rates)
+    return Selection(k, rate) if rate - min(rates) <= FLAT * abs(rate) else None
 
 
 def _part(model: SequenceModel, cores: Sequence[Expr], weight: Expr) -> Part:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from symslr.evaluation.numbers.anderson import AndersonMemory, anderson
+from symslr.evaluation.numbers.compiled import compile_float
 from symslr.evaluation.sequence.samples import Samples
+from symslr.theory.sequence import OVERLAP, prior_at_stationary_point
 
 Array = Any
-Memory = deque[tuple[Array, Array]]
-"""Changes of log Qhat and of its step, from one step to the next."""
+STARTS = INFORMED, UNINFORMED = "informed", "uninformed"
+"""Where an iteration begins: near the truth, or nearly orthogonal to it."""
 TOLERANCE = 1e-6
-"""A fixed point is reached where one more step moves no overlap by more: less than the samples move them."""
-MOST_STEPS, AGAIN = 150, 20
-"""Most steps of state evolution, which is slow close to a threshold; steps after which the acceleration begins anew, as it may
-circle."""
-MEMORY, FARTHEST = 5, 0.7
-"""Steps that Anderson's acceleration looks back, and the most by which it moves a log Qhat beyond the step itself."""
+"""A fixed point is reached where one more step moves no entry of log (1 - Q) by more: less than the samples move them."""
+MOST_STEPS = 300
+"""Most steps of state evolution, which is slow close to a threshold."""
 SMALLEST, LARGEST = 1e-7, 1 - 1e-9
 """Eigenvalues of Q, and of 1 - V."""
 
@@ -31,7 +31,7 @@ class FixedPoint:
 
     Attributes:
         Q: shape (p, p).
-        change: the most by which one more step moves an overlap.
+        change: the most by which one more step moves an overlap, or the distance left where the iteration was given up.
         free_entropy: per dimension, up to a constant common to all fixed points.
     """
 
@@ -44,20 +44,29 @@ class StateEvolution:
     """The map on one randomisation, in a subspace of the directions; outside it Q stays 0.
 
     Args:
+        samples: of each length of the sequences, with its probability.
         basis: orthonormal columns that span the subspace; all directions by default.
         refined: how often the nodes of the inner fields are doubled.
     """
 
-    def __init__(self, samples: Samples, basis: Array | None = None, refined: int = 0) -> None:
+    def __init__(self, samples: Sequence[tuple[float, Samples]], basis: Array | None = None, refined: int = 0) -> None:
         self.samples, self.refined = samples, refined
-        self.width = len(samples.channel.model.teachers)
-        self.basis = np.eye(self.width) if basis is None else basis
+        self.tied = samples[0][1].channel.split.tied
+        self.basis = np.eye(len(self.tied)) if basis is None else basis
+        self.last: tuple[Array, tuple[Array, float]] | None = None
 
     def means(self, Q: Array) -> tuple[Array, float]:
         """E sum_l g_l g_l^T, shape (p, p), and E log Z."""
-        drawn, seen = self.samples.seen(clipped(Q), refined=self.refined)
-        force = seen.force.reshape(-1, self.width, len(drawn.weight))
-        return np.einsum("lkn,ljn,n->kj", force, force, drawn.weight), float(seen.log_z @ drawn.weight)
+        if self.last is not None and np.array_equal(self.last[0], Q):
+            return self.last[1]
+        squares, log_z = np.zeros(self.tied.shape), 0.0
+        for probability, samples in self.samples:
+            drawn, seen = samples.seen(clipped(Q), refined=self.refined)
+            force = seen.force.reshape(-1, len(Q), len(drawn.weight))
+            squares += probability * np.einsum("lkn,ljn->kj", force * drawn.weight, force, optimize=True)
+            log_z += probability * float(seen.log_z @ drawn.weight)
+        self.last = Q, (squares * self.tied, log_z)
+        return self.last[1]
 
     def step(self, Q: Array, alpha: float) -> Array:
         """One step, from and to overlaps in the subspace."""
@@ -65,69 +74,67 @@ class StateEvolution:
         own = np.linalg.solve(np.eye(len(conjugate)) + conjugate, conjugate)
         return (own + own.T) / 2
 
-    def left(self, Q: Array, alpha: float) -> float:
-        """How far further steps from Q would lead, by the ratio of two of them."""
-        one = self.step(self.basis.T @ Q @ self.basis, alpha)
+    def left(self, Q: Array, alpha: float) -> Array:
+        """How far further steps from Q would lead in every overlap, by the ratio of two of them."""
+        here = self.basis.T @ Q @ self.basis
+        one = self.step(here, alpha)
         other = self.step(one, alpha)
-        size = float(np.max(np.abs(one - self.basis.T @ Q @ self.basis)))
-        rate = float(np.max(np.abs(other - one))) / max(size, 1e-300)
-        return size / (1 - min(rate, 0.999))
+        rate = float(np.max(np.abs(other - one))) / max(float(np.max(np.abs(one - here))), 1e-300)
+        return np.abs(self.whole(one - here)) / (1 - min(rate, 0.999))
 
     def whole(self, Q: Array) -> Array:
         """Overlaps in the subspace as a p x p matrix."""
         return self.basis @ Q @ self.basis.T
 
-    def solve(self, start: Array, alpha: float, memory: Memory | None = None) -> FixedPoint:
+    def solve(self, start: Array, alpha: float, memory: AndersonMemory | None = None) -> FixedPoint:
         """The fixed point on the way from ``start``, by Anderson's acceleration of log Qhat.
 
         Args:
             memory: of the steps of another randomisation, or at a value of alpha nearby; those of this one are added.
         """
-        Q, change = self.basis.T @ start @ self.basis, math.inf
-        memory = deque(maxlen=MEMORY) if memory is None else memory
-        before: tuple[Array, Array] | None = None
-        for n in range(MOST_STEPS):
-            following = self.step(Q, alpha)
-            change = float(np.max(np.abs(following - Q)))
-            if change < TOLERANCE:
-                break
-            place, step = logs(Q).ravel(), (logs(following) - logs(Q)).ravel()
-            if before is not None:
-                if n % AGAIN == 0 or np.linalg.norm(step) > 2 * np.linalg.norm(before[1]):
-                    memory.clear()
-                else:
-                    memory.append((place - before[0], step - before[1]))
-            before = place, step
-            Q = from_logs((place + step + beyond(step, memory)).reshape(Q.shape))
-        full = self.whole(Q)
-        hidden = np.linalg.eigvalsh(np.eye(len(Q)) - Q)
-        prior = (np.trace(Q) + float(np.sum(np.log(np.maximum(hidden, 1 - LARGEST))))) / 2
-        return FixedPoint(full, change, prior + alpha * self.means(full)[1])
+        shape = (self.basis.shape[1],) * 2
+
+        def step(place: Array) -> Array:
+            return logs(self.step(from_logs(place.reshape(shape)), alpha)).ravel()
+
+        def moved(place: Array, by: Array) -> float:
+            one, other = (_spectral(at.reshape(shape), lambda own: np.logaddexp(0, own)) for at in (place, place + by))
+            return float(np.max(np.abs(other - one)))
+
+        place = logs(self.basis.T @ start @ self.basis).ravel()
+        place, _, left = anderson(step, place, TOLERANCE, MOST_STEPS, memory or AndersonMemory(), moved, monotone=True)
+        Q = from_logs(place.reshape(shape))
+        following = self.step(Q, alpha)
+        change = max(left, float(np.max(np.abs(following - Q))))
+        return FixedPoint(self.whole(following), change, self.free_entropy(Q, alpha))
+
+    def free_entropy(self, Q: Array, alpha: float) -> float:
+        """At overlaps in the subspace, per dimension, up to a constant common to all of them."""
+        prior = float(np.sum(_prior()(np.clip(np.linalg.eigvalsh(Q), 0.0, LARGEST))[0]))
+        return prior + alpha * self.means(self.whole(Q))[1]
 
 
-def beyond(step: Array, memory: Memory) -> Array:
-    """How far Anderson's acceleration goes beyond a step."""
-    if len(memory) < 2:
-        return np.zeros_like(step)
-    places, steps = (np.array(own).T for own in zip(*memory))
-    found = -(places + steps) @ np.linalg.lstsq(steps, step, rcond=1e-8)[0]
-    return found * min(1.0, FARTHEST / max(float(np.max(np.abs(found))), 1e-300))
+@cache
+def _prior() -> Any:
+    """The prior's part of the free entropy of an eigenvalue of Q, from its derivation."""
+    return compile_float([OVERLAP], [prior_at_stationary_point()])
 
 
 def clipped(Q: Array) -> Array:
     """Q with eigenvalues at which V = 1 - Q is positive."""
-    values, vectors = np.linalg.eigh(Q)
-    return (vectors * np.clip(values, 0.0, LARGEST)) @ vectors.T
+    return _spectral(Q, lambda own: np.clip(own, 0.0, LARGEST))
 
 
 def logs(Q: Array) -> Array:
     """log Qhat = log Q (1 - Q)^-1, a symmetric matrix."""
-    values, vectors = np.linalg.eigh(Q)
-    values = np.clip(values, SMALLEST, LARGEST)
-    return (vectors * np.log(values / (1 - values))) @ vectors.T
+    return _spectral(Q, lambda own: -np.log(1 / np.clip(own, SMALLEST, LARGEST) - 1))
 
 
 def from_logs(conjugate: Array) -> Array:
     """The overlaps whose ``logs`` these are."""
-    values, vectors = np.linalg.eigh(conjugate)
-    return (vectors / (1 + np.exp(-values))) @ vectors.T
+    return _spectral(conjugate, lambda own: 1 / (1 + np.exp(-own)))
+
+
+def _spectral(matrix: Array, function: Callable[[Array], Array]) -> Array:
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * function(values)) @ vectors.T

@@ -17,9 +17,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical
 from symslr.evaluation.sampling.points import sub_seed
-from symslr.evaluation.sampling.scatter import standard_error
+from symslr.evaluation.sampling.scatter import RANDOMISATIONS, standard_error, statistical
 from symslr.evaluation.sequence.bayes_optimal import width_of
 from symslr.evaluation.sequence.binned import linear_response
 from symslr.evaluation.sequence.channel import Channel, can_refine, count
@@ -231,7 +230,7 @@ def _after(channel: Channel, learnt: Array, before: float, seed: int) -> _Rung |
     low = 1.05 * before or 0.05
 
     def at(samples: Samples, alpha: float, refined: int = 0) -> Response:
-        Q = StateEvolution(samples, learnt, refined).solve(0.01 * learnt @ learnt.T, alpha).Q
+        Q = StateEvolution([(1.0, samples)], learnt, refined).solve(0.01 * learnt @ learnt.T, alpha).Q
         return responses(samples, Q, basis, refined)
 
     at_once = _first([at(samples, 2 * before or 1.0) for samples in drawn], method)

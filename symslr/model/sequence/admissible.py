@@ -27,21 +27,25 @@ def check_channel(model: SequenceModel) -> None:
     Raises:
         ValueError: in one line, with what was found.
     """
-    z = np.random.default_rng(0).standard_normal((COUNT, model.length, len(model.teachers)))
-    labels = model.labels_at(z[:1024])
+    labels = model.labels_at(_fields(model, 1024))
     if not np.all(np.isfinite(labels)):
         raise ValueError("label: found no number at some fields; expected a real number at all of them")
     if not np.any(np.ptp(labels, axis=2) > 1e-12):
         raise ValueError("label: found a constant; expected one that depends on the fields")
-    total, error = _mean(model, z)
+    total, error = _mean(model)
     if abs(total - 1) > SEVERAL * error + EXACT:
         told = f"{total:.6g}" + (f" +- {error:.1g}" if error > EXACT else "")
         raise ValueError(f"weight: found the mean {told}; expected 1, so divide the weight by it")
 
 
-def _mean(model: SequenceModel, z: Any) -> tuple[float, float]:
+def _fields(model: SequenceModel, count: int) -> Any:
+    """Random fields (count, L, p)."""
+    return np.random.default_rng(0).standard_normal((count, model.length, len(model.teachers)))
+
+
+def _mean(model: SequenceModel) -> tuple[float, float]:
     """E sum_h P(h) g(h, z) with its standard error, 0 where it is a sum over nodes or one exactly."""
-    total, drawn = 0.0, np.zeros(len(z))
+    total, drawn, z = 0.0, np.zeros(1), None
     for weight in model.weights:
         held = sorted(weight.free_symbols, key=str)
         if not held:
@@ -59,10 +63,11 @@ def _mean(model: SequenceModel, z: Any) -> tuple[float, float]:
             shares = share if len(held) == 1 else np.outer(share, share).ravel()
             total += float(values @ shares)
         else:
+            z = _fields(model, COUNT) if z is None else z
             values = model.evaluated([weight], z)[0]
             _check_nonnegative(values)
-            drawn += values
-    error = float(drawn.std() / len(z) ** 0.5)
+            drawn = drawn + values
+    error = float(drawn.std() / len(drawn) ** 0.5)
     if not error <= FOUND:
         raise ValueError(f"weight: its mean is not found, as it scatters by {error:.2g}; expected a weight with mean 1")
     return total + float(drawn.mean()), error

@@ -45,7 +45,7 @@ class SequenceModel:
             index ``l`` outside a sum it stands for L outputs.
         noise: Delta >= 0, the same for every output.
         weight: g >= 0, the density of the tokens relative to the normal law; 1 by default. Its mean over fields and hidden
-            variables is 1.
+            variables is 1. Also as an expression in ``Indexed`` fields.
         hidden: laws of hidden variables by name, ``{"eps": "1..L"}`` or ``{"s": "1:1/2,-1:1/2"}``; integers within 1 to L may
             stand as an index.
         invariant: "sign", or nothing.
@@ -53,6 +53,7 @@ class SequenceModel:
         student: ``{"fields": [...], "predictor": ..., "loss": "square"}``, or nothing. The loss is "square", "logistic", or a
             formula in y_1, y_2, ... (y where there is one), the student's fields and the teachers' fields.
         name: what the model is called in print.
+        is_checked: whether label and weight are known to be admissible, as those of a ``Task`` are.
 
     Attributes:
         fields: the symbols z_lk, shape (L, p).
@@ -81,12 +82,13 @@ class SequenceModel:
         label: str | Sequence[str],
         noise: object = 0,
         *,
-        weight: str = "1",
+        weight: str | Expr = "1",
         hidden: Mapping[str, str] | None = None,
         invariant: str | None = None,
         values: Mapping[str, object] | None = None,
         student: Mapping[str, Any] | None = None,
         name: str = "model",
+        is_checked: bool = False,
     ) -> None:
         for what, table in (("hidden", hidden), ("values", values), ("student", student)):
             if not isinstance(table, Mapping | None):
@@ -110,14 +112,15 @@ class SequenceModel:
             "hidden": found_hidden,
             "values": tuple((others[n], number) for n, number in numbers.items()),
             "fields": fields_of(own, size),
-            "weight_written": read(weight, own, size, others, "weight"),
+            "weight_written": read(weight, own, size, others, "weight") if isinstance(weight, str) else weight,
         }
         for attribute, value in given.items():
             object.__setattr__(self, attribute, value)
         object.__setattr__(self, "written", self._outputs(label, own, others, "label"))
         if len(self.configurations) > MOST_VALUES:
             raise ValueError(f"hidden: found {len(self.configurations)} joint values; expected at most {MOST_VALUES}")
-        check_channel(self)
+        if not is_checked:
+            check_channel(self)
         object.__setattr__(self, "student", self._student(student, others) if student is not None else None)
 
     @classmethod

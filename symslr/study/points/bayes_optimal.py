@@ -25,4 +25,7 @@ def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> di
 
     found = problem(asked, files)
     best = bayes_optimal(found.task, found.values, alpha=real(asked["alpha"]), seed=int(asked["seed"]))
-    return {"risk": best.risk, "q_k": best.q_k, "q_v": best.q_v, "uninformed_risk": best.uninformed_risk}
+    assert best.risk is not None
+    assert best.uninformed_risk is not None
+    overlaps = {f"q_{name}": best.overlaps[name] for name in ("k", "v")}
+    return {"risk": best.risk, **overlaps, "uninformed_risk": best.uninformed_risk}
