@@ -1,4 +1,4 @@
-"""The equations of a sequence model in its own letters: channel, state evolution, weak recovery, and one-pass SGD of a student."""
+"""The equations of a sequence model in its own letters: channel, state evolution, weak recovery; fit and SGD of a student."""
 
 from __future__ import annotations
 
@@ -106,6 +106,23 @@ def _student(model: SequenceModel, tokens: str) -> list[Equation]:
     d = r"d_l=\partial\ell/\partial s_l"
     return [
         Equation("student", rf"s_l=({row})=W^\top x_l/\sqrt D,\qquad \ell(y,s)={loss}"),
+        Equation(
+            "fit",
+            r"\hat s=\operatorname{argmin}_s\ \ell(y,s)+\tfrac12\sum_l(s_l-\omega_l)^\top V^{-1}(s_l-\omega_l),\quad "
+            r"\omega_l=mz_l+(q-mm^\top)^{1/2}\zeta_l,\quad f_l=V^{-1}(\hat s_l-\omega_l)",
+        ),
+        Equation(
+            "forces",
+            rf"\hat q=\alpha\,\mathbb{{E}}{tokens}f_lf_l^\top,\quad "
+            rf"\hat V=-\alpha\,\mathbb{{E}}{tokens}f_l\zeta_l^\top(q-mm^\top)^{{-1/2}},\quad "
+            rf"\hat m=\alpha\,\mathbb{{E}}{tokens}f_lz_l^\top+\hat Vm",
+            ("empirical-risk-qhat", "empirical-risk-Vhat", "empirical-risk-mhat"),
+        ),
+        Equation(
+            "saddle point",
+            r"V=(\lambda+\hat V)^{-1},\qquad m=V\hat m,\qquad q-mm^\top=V\hat qV",
+            ("empirical-risk-V", "empirical-risk-m", "empirical-risk-q"),
+        ),
         Equation(
             "SGD",
             rf"\frac{{dM}}{{dt}}=-\mathbb{{E}}{tokens}d_lz_l^\top-\lambda M,\qquad {d},\quad M=W^\top W^*/D",

@@ -83,7 +83,7 @@ class SequenceModel(model.SequenceModel):
         return population_risk(self, M, Q, seed=seed)
 
     def equations(self) -> list[Equation]:
-        """State evolution, weak recovery and, of a student, one-pass SGD, in the model's own letters."""
+        """State evolution, weak recovery and, of a student, fits and one-pass SGD, in the model's own letters."""
         from symslr.export.sequence_model import equations
 
         return equations(self)

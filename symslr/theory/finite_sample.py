@@ -52,7 +52,7 @@ from symslr.model.powers import factored
 from symslr.model.symbols import L, chi, epsilon, l, m, x, z
 from symslr.model.task import Task
 from symslr.theory.definitions import squared_loss
-from symslr.theory.finite_sample_energy import FITTED, KEY, VALUE, SampleEnergy, sample_energy
+from symslr.theory.finite_sample_energy import FITTED, KEY, VALUE, Fit, SampleEnergy, sample_energy
 
 V_k = Symbol("V_k", positive=True)
 V_v = Symbol("V_v", positive=True)
@@ -187,7 +187,7 @@ def _data_at_sum() -> Expr:
 def elimination_chain(attention: Attention) -> Derivation:
     """A sample's energy with the values minimised out, for any number of tokens."""
     return (
-        Derivation(sample_energy(attention), name=f"finite-sample-values-{attention.name}")
+        Derivation(sample_energy(Fit.of(attention)), name=f"finite-sample-values-{attention.name}")
         .apply(Unfold(SampleEnergy))
         .apply(MinimiseAtGivenSum(FITTED["v"]))
         .apply(Minimise())

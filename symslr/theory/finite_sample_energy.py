@@ -24,12 +24,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from sympy import Basic, Expr, IndexedBase, Sum, Symbol, sqrt
+from sympy import Basic, Expr, Function, IndexedBase, S, Sum, Symbol, Tuple, sqrt
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.folded import Minimum
+from symslr.expression.instance import FIELDS
 from symslr.expression.joint import AtMinimiser, JointMinimum
 from symslr.expression.quantity import Quantity
 from symslr.expression.sample import SampleExpectation
@@ -44,17 +45,21 @@ ALPHA = Symbol("alpha", positive=True)
 SAMPLE_LAW = Symbol("P", integer=True, positive=True)
 """The law of a sample, left open: the saddle-point equations hold for every one."""
 
-FITTED = {"k": IndexedBase("chihat", real=True), "v": IndexedBase("zhat", real=True)}
-"""Projections of a sample's tokens on the fitted vectors."""
-TRUE = {"k": chi, "v": z}
+FITTED = {
+    "k": IndexedBase("chihat", real=True),
+    "v": IndexedBase("zhat", real=True),
+    "s": IndexedBase("shat", real=True),
+}
+"""Projections of a sample's tokens on the fitted vectors; s is a student's field."""
+TRUE = {"k": chi, "v": z, "s": z}
 """Projections on the true ones."""
-NOISE = {"k": eta, "v": zeta}
+NOISE = {"k": eta, "v": zeta, "s": zeta}
 """Projections on the part of the fitted vectors outside the true ones, before the sample was seen."""
 
 
 @dataclass(frozen=True)
 class Channel:
-    """The six scalars and the ridge of one of the two vectors, t = k or t = v."""
+    """The six scalars and the ridge of one fitted vector: t = k, t = v, or t = s of any model."""
 
     name: str
 
@@ -119,6 +124,33 @@ class Channel:
 
 
 KEY, VALUE = CHANNELS = (Channel("k"), Channel("v"))
+STUDENT = Channel("s")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a fit minimises: the loss of a sample in the projections on the vectors of some channels, and their ridges."""
+
+    channels: tuple[Channel, ...]
+    loss: Expr
+
+    @classmethod
+    def of(cls, attention: Attention) -> Fit:
+        """(y - sum_l sigma_l zhat_l)^2/2 over key and value."""
+        sigma = ScoredActivation.of(epsilon, attention, KEY.fitted(m), L)
+        return cls(CHANNELS, (label(Delta) - Sum(sigma.at(l) * VALUE.fitted(l), (l, 1, L))) ** 2 / 2)
+
+    @property
+    def problem(self) -> JointMinimum:
+        """The least of sum_t sum_l (fitted_l - omega_l)^2/(2 V) and the loss, over the projections."""
+        distances = sum((t.distance() for t in self.channels), start=S.Zero)
+        return JointMinimum(distances + self.loss, tuple(FITTED[t.name] for t in self.channels), L)
+
+
+SOFTMAX = Fit.of(softmax)
+LOSS = Function("ell", real=True)(*FIELDS)
+OPEN = Fit((STUDENT,), Sum(LOSS.func(STUDENT.true(l), STUDENT.fitted(l)), (l, 1, L)))
+"""A loss left open: ell(z_l, s_l) of a token's field, with all other fields of the sample where they make the loss least."""
 
 
 @final
@@ -147,13 +179,6 @@ class Force(Expr):
 
     def _sympystr(self, printer: object) -> str:
         return f"f_{self.args[0]}[{self.args[1]}]"
-
-
-def proximal_problem(attention: Attention) -> JointMinimum:
-    """min over the projections of |chihat - omega_k|^2/(2 V_k) + |zhat - omega_v|^2/(2 V_v) + (y - sum sigma zhat)^2/2."""
-    sigma = ScoredActivation.of(epsilon, attention, KEY.fitted(m), L)
-    residual = label(Delta) - Sum(sigma.at(l) * VALUE.fitted(l), (l, 1, L))
-    return JointMinimum(KEY.distance() + VALUE.distance() + residual**2 / 2, tuple(FITTED.values()), L)
 
 
 @final
@@ -205,18 +230,19 @@ class RidgeEnergy(Quantity):
 class ReplicaSymmetricEnergy(Quantity):
     """Least value of the fit's objective per dimension, stationary in the order parameters and their conjugates.
 
-    alpha M + sum_t [m mhat + (V qhat - q Vhat)/2 + R_t(mhat, qhat, Vhat)]; ``args = (M, alpha)``.
+    alpha M + sum_t [m mhat + (V qhat - q Vhat)/2 + R_t(mhat, qhat, Vhat)]; ``args = (M, alpha, ridges)``.
     """
 
     source: ClassVar[str] = "duranthon2025, Result 5.1"
     postulate: ClassVar[str] = (
-        r"As $N$ and $D$ grow with $N/D=\alpha$, the least value of the ridge-regularised squared loss, per dimension, is the "
-        "stationary value of the zero-temperature replica-symmetric energy in the six scalars of keys and of values."
+        r"As $N$ and $D$ grow with $N/D=\alpha$, the least value of the ridge-regularised loss, per dimension, is the "
+        "stationary value of the zero-temperature replica-symmetric energy in the six scalars of each fitted vector."
     )
 
     def definition(self) -> Expr:
-        sample, alpha = self.args
-        terms = (t.m * t.mhat + (t.V * t.qhat - t.q * t.Vhat) / 2 + ridge_energy(t) for t in CHANNELS)
+        sample, alpha, ridges = self.args
+        channels = (Channel(str(ridge).removeprefix("r_")) for ridge in ridges)
+        terms = (t.m * t.mhat + (t.V * t.qhat - t.q * t.Vhat) / 2 + ridge_energy(t) for t in channels)
         return sum(terms, start=alpha * sample)
 
     @property
@@ -230,9 +256,9 @@ class ReplicaSymmetricEnergy(Quantity):
         return "E_RS"
 
 
-def sample_energy(attention: Attention) -> SampleEnergy:
-    """M for an attention, the law of the sample left open."""
-    return SampleEnergy(proximal_problem(attention), SAMPLE_LAW)
+def sample_energy(fit: Fit = SOFTMAX) -> SampleEnergy:
+    """M of a fit, the law of the sample left open."""
+    return SampleEnergy(fit.problem, SAMPLE_LAW)
 
 
 def ridge_energy(t: Channel) -> RidgeEnergy:
@@ -240,14 +266,14 @@ def ridge_energy(t: Channel) -> RidgeEnergy:
     return RidgeEnergy(t.ridge, *t.conjugates)
 
 
-def energy(attention: Attention) -> ReplicaSymmetricEnergy:
-    """The replica-symmetric energy of an attention."""
-    return ReplicaSymmetricEnergy(sample_energy(attention), ALPHA)
+def energy(fit: Fit = SOFTMAX) -> ReplicaSymmetricEnergy:
+    """The replica-symmetric energy of a fit."""
+    return ReplicaSymmetricEnergy(sample_energy(fit), ALPHA, Tuple(*(t.ridge for t in fit.channels)))
 
 
-def force_means(t: Channel, attention: Attention = softmax) -> tuple[Expr, Expr, Expr]:
+def force_means(t: Channel, fit: Fit = SOFTMAX) -> tuple[Expr, Expr, Expr]:
     """(E sum f^2, E sum f xi, E sum f h) over a channel's tokens: what the saddle-point equations ask of the samples."""
-    force, problem = Force.of(t, l), proximal_problem(attention)
+    force = Force.of(t, l)
     totals = (Sum(force * factor, (l, 1, L)) for factor in (force, t.noise(l), t.true(l)))
-    squared, push, pull = (SampleExpectation(AtMinimiser(total, problem), SAMPLE_LAW, L) for total in totals)
+    squared, push, pull = (SampleExpectation(AtMinimiser(total, fit.problem), SAMPLE_LAW, L) for total in totals)
     return squared, push, pull

@@ -25,11 +25,11 @@ from symslr.algebra.rules import (
     Unfold,
 )
 from symslr.expression.joint import Solution
-from symslr.model.attention import Attention
-from symslr.model.catalogue import softmax
 from symslr.model.symbols import l
 from symslr.theory.finite_sample_energy import (
+    SOFTMAX,
     Channel,
+    Fit,
     Force,
     ReplicaSymmetricEnergy,
     RidgeEnergy,
@@ -53,11 +53,11 @@ def ridge_chain(t: Channel) -> Derivation:
 
 
 @cache
-def response_chain(t: Channel, parameter: Symbol, attention: Attention = softmax) -> Derivation:
+def response_chain(t: Channel, parameter: Symbol, fit: Fit = SOFTMAX) -> Derivation:
     """dM/d(m, q or V): by the envelope theorem only the distance moves, and the force says how far."""
     force = Force.of(t, l)
     return (
-        Derivation(Derivative(sample_energy(attention), parameter), name=f"finite-sample-response-{parameter}")
+        Derivation(Derivative(sample_energy(fit), parameter), name=f"finite-sample-response-{parameter}")
         .apply(Unfold(SampleEnergy))
         .apply(DifferentiateMean())
         .apply(Envelope())
@@ -72,21 +72,21 @@ PAIRS = {"qhat": "V", "Vhat": "q", "mhat": "m", "V": "qhat", "m": "mhat", "q": "
 
 
 @cache
-def saddle_chain(t: Channel, unknown: str, attention: Attention = softmax) -> Derivation:
+def saddle_chain(t: Channel, unknown: str, fit: Fit = SOFTMAX) -> Derivation:
     """The saddle-point equation that gives one of the six scalars of a channel."""
     solved, parameter = getattr(t, unknown), getattr(t, PAIRS[unknown])
     start = Derivation(
-        Solution(Derivative(energy(attention), parameter), solved), name=f"finite-sample-saddle-{unknown}-{t.name}"
+        Solution(Derivative(energy(fit), parameter), solved), name=f"finite-sample-saddle-{unknown}-{t.name}"
     )
     chain = start.apply(Unfold(ReplicaSymmetricEnergy))
     if parameter in t.conjugates:
         chain = chain.apply(Cite(ridge_chain(t))).apply(Differentiate())
         return chain.apply(SolveLinear())
-    chain = chain.apply(Differentiate()).apply(Cite(response_chain(t, parameter, attention)))
+    chain = chain.apply(Differentiate()).apply(Cite(response_chain(t, parameter, fit)))
     return chain.apply(SolveLinear())
 
 
 @cache
-def saddle_point_equations(t: Channel, attention: Attention = softmax) -> dict[Symbol, Expr]:
+def saddle_point_equations(t: Channel, fit: Fit = SOFTMAX) -> dict[Symbol, Expr]:
     """Each of qhat, Vhat, mhat, V, m, q of a channel by the others and by means over the samples."""
-    return {getattr(t, unknown): saddle_chain(t, unknown, attention).result for unknown in PAIRS}
+    return {getattr(t, unknown): saddle_chain(t, unknown, fit).result for unknown in PAIRS}

@@ -19,10 +19,11 @@ from symslr.evaluation.finite_sample.fields import (
     value_fields,
 )
 from symslr.evaluation.finite_sample.fixed_point import SaddleMap, solve
-from symslr.evaluation.finite_sample.problem import INFORMED, UNINFORMED, ReplicaState, Training, numeric_problem, start
+from symslr.evaluation.finite_sample.problem import ReplicaState, Training, numeric_problem, start
 from symslr.evaluation.finite_sample.proximal import ProximalTerms, Samples, dual_residual, minimise, newton
 from symslr.evaluation.sampling.points import normal_points
 from symslr.evaluation.sampling.sequences import weight_values
+from symslr.evaluation.sequence.state_evolution import INFORMED, UNINFORMED
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import laplace, normal

@@ -7,7 +7,8 @@ from sympy import Rational
 from symslr.evaluation import evaluate
 from symslr.evaluation.finite_sample import bayes_optimal, finite_sample
 from symslr.evaluation.finite_sample.fixed_point import SaddleMap, solve
-from symslr.evaluation.finite_sample.problem import INFORMED, Training, numeric_problem, start
+from symslr.evaluation.finite_sample.problem import Training, numeric_problem, start
+from symslr.evaluation.sequence.state_evolution import INFORMED
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.length_law import LengthLaw
 from symslr.theory import bayes_risk, minimal_risk

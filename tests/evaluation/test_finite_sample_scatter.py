@@ -6,9 +6,10 @@ from scipy.stats import binomtest, norm, t
 
 from symslr.evaluation.finite_sample import randomised as module
 from symslr.evaluation.finite_sample.fixed_point import FixedPoint
-from symslr.evaluation.finite_sample.problem import INFORMED, Training, numeric_problem, start
+from symslr.evaluation.finite_sample.problem import Training, numeric_problem, start
 from symslr.evaluation.finite_sample.randomised import COARSE, CONFIRMED, randomised
 from symslr.evaluation.sampling.scatter import standard_error, student_factor
+from symslr.evaluation.sequence.state_evolution import INFORMED
 from symslr.model.catalogue import SpikedSLR, linear, softmax
 
 

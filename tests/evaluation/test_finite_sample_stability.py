@@ -5,7 +5,8 @@ import pytest
 from sympy import Rational
 
 from symslr.evaluation.finite_sample.fixed_point import MOST_JUMPS, MOST_SPREAD, SaddleMap, solve
-from symslr.evaluation.finite_sample.problem import INFORMED, Training, numeric_problem, start
+from symslr.evaluation.finite_sample.problem import Training, numeric_problem, start
+from symslr.evaluation.sequence.state_evolution import INFORMED
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.symbols import x

@@ -13,7 +13,7 @@ from symslr import MaxSLR, SpikedSLR, linear, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample import tuning
 from symslr.evaluation.finite_sample.fixed_point import SaddleMap
-from symslr.evaluation.finite_sample.problem import INFORMED, FitProblem, Training, numeric_problem, start
+from symslr.evaluation.finite_sample.problem import FitProblem, Training, numeric_problem, start
 from symslr.evaluation.finite_sample.tuning import (
     COMPARED_SAMPLES,
     HIGHEST_RIDGE,
@@ -22,6 +22,7 @@ from symslr.evaluation.finite_sample.tuning import (
     minimise_within,
     tune,
 )
+from symslr.evaluation.sequence.state_evolution import INFORMED
 
 BOX = np.log([[LOWEST_RIDGE, HIGHEST_RIDGE]] * 2)
 

@@ -33,7 +33,7 @@ from symslr.theory.finite_sample import (
     y,
 )
 from symslr.theory.finite_sample_bayes import CHANNELS, force_chain, posterior_risk_chain
-from symslr.theory.finite_sample_energy import ALPHA, KEY, VALUE, Force, energy, force_means, sample_energy
+from symslr.theory.finite_sample_energy import ALPHA, KEY, VALUE, Fit, Force, energy, force_means, sample_energy
 from symslr.theory.finite_sample_saddle import response_chain, ridge_chain, saddle_point_equations
 from symslr.theory.sequence import OVERLAP, evidence
 
@@ -148,15 +148,17 @@ def test_saddle_point_equations_are_those_of_result_5_1(t):
 def test_the_energy_of_a_sample_moves_as_derived(t, attention):
     """Finite differences of the minimum over six projections, a law on two sequences of three tokens."""
     for parameter in t.order_parameters:
-        chain = response_chain(t, parameter, attention)
-        assert number(chain.result) == pytest.approx(number(Derivative(sample_energy(attention), parameter)), rel=1e-8)
+        chain = response_chain(t, parameter, Fit.of(attention))
+        assert number(chain.result) == pytest.approx(
+            number(Derivative(sample_energy(Fit.of(attention)), parameter)), rel=1e-8
+        )
 
 
 def test_the_referee_tells_wrong_equations_from_right_ones():
     """A factor 2, a sign and an exchange of q and m are seen in finite differences of the energy."""
     squared, push, _ = (number(mean) for mean in force_means(KEY))
-    slope_V = number(Derivative(sample_energy(softmax), KEY.V))
-    slope_q = number(Derivative(sample_energy(softmax), KEY.q))
+    slope_V = number(Derivative(sample_energy(), KEY.V))
+    slope_q = number(Derivative(sample_energy(), KEY.q))
     root = np.sqrt(1.3 - 0.16)
     assert slope_V == pytest.approx(-squared / 2, rel=1e-8)
     assert slope_q == pytest.approx(-push / (2 * root), rel=1e-8)
@@ -166,7 +168,7 @@ def test_the_referee_tells_wrong_equations_from_right_ones():
 
 
 def test_the_energy_is_labelled_a_postulate_and_the_hypotheses_travel():
-    assert "replica-symmetric" in energy(softmax).postulate
+    assert "replica-symmetric" in energy().postulate
     texts = [hypothesis.text for hypothesis in response_chain(KEY, KEY.m).hypotheses]
     assert any("unique" in text for text in texts)
 
