@@ -20,7 +20,8 @@ from symslr.evaluation.finite_sample.fields import (
 )
 from symslr.evaluation.finite_sample.fixed_point import SaddleMap, solve
 from symslr.evaluation.finite_sample.problem import ReplicaState, Training, numeric_problem, start
-from symslr.evaluation.finite_sample.proximal import ProximalTerms, Samples, dual_residual, minimise, newton
+from symslr.evaluation.finite_sample.proximal import ProximalTerms, Samples, _descent, dual_residual, minimise
+from symslr.evaluation.numbers.newton import newton
 from symslr.evaluation.sampling.points import normal_points
 from symslr.evaluation.sampling.sequences import weight_values
 from symslr.evaluation.sequence.state_evolution import INFORMED, UNINFORMED
@@ -63,7 +64,7 @@ def test_no_random_start_finds_a_better_proximal_minimum(attention, length, widt
     rng = np.random.default_rng(8)
     for _ in range(8):
         ball = rng.normal(size=samples.omega_chi.shape) * np.sqrt(2 * samples.V_k * best / length)
-        _, value = newton(terms, samples, samples.omega_chi + ball)
+        _, value = newton(partial(_descent, terms), samples, samples.omega_chi + ball)
         assert np.max(best - value) < 1e-9
 
 
@@ -75,7 +76,7 @@ def test_elementwise_erf_seldom_misses_its_global_minimum():
     rng, missed = np.random.default_rng(9), np.zeros(512, dtype=bool)
     for _ in range(8):
         start = samples.omega_chi + rng.normal(size=(3, 512)) * np.sqrt(2 * samples.V_k * best / 3)
-        missed |= newton(terms, samples, start)[1] < best - 1e-9
+        missed |= newton(partial(_descent, terms), samples, start)[1] < best - 1e-9
     assert missed.mean() < 0.02
 
 

@@ -7,7 +7,7 @@ per sample, at any length.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -17,6 +17,7 @@ from sympy import Add, Expr, Symbol
 
 from symslr.evaluation.finite_sample.fields import Array
 from symslr.evaluation.numbers.compiled import compile_float
+from symslr.evaluation.numbers.newton import newton, newton_step
 from symslr.model.exponential import constant_value
 from symslr.model.symbols import x
 from symslr.theory.finite_sample import RESIDUAL, SUMS, UU, UW, WW, ProximalProblem, V_a, V_v, dual_slope, offset, w, y
@@ -114,10 +115,6 @@ def _rate(kernel: Expr) -> float | None:
 
 BLOCK = 2048
 """Samples treated together: their arrays stay in the cache."""
-MOST_STEPS = 100
-"""Most steps of Newton's method; normally ``DECREMENT`` ends it."""
-DECREMENT = 1e-10
-"""Newton decrement, relative to 1 + F, below which the next step is the last; the error is then of the order of its square."""
 ROUGH_DECREMENT = 1e-3
 """The same tolerance while several starts are compared."""
 SAME_MINIMUM = 0.05
@@ -172,7 +169,8 @@ def minimise(
 def _multistart(
     terms: ProximalTerms, block: Samples, start: Array, multistart: bool, warm: bool
 ) -> tuple[Array, Array]:
-    keys, best = newton(terms, block, start)
+    descent = partial(_descent, terms)
+    keys, best = newton(descent, block, start)
     far = np.flatnonzero(2 * block.V_k * best > SMALLEST_BALL**2)
     if not multistart or not len(far):
         return keys, best
@@ -185,12 +183,12 @@ def _multistart(
         return keys, best
     # all starts at once, with a rough tolerance, to see which of them lead to another and lower minimum
     columns, starts = np.tile(far, len(others)), np.hstack(others)
-    near, value = newton(terms, block.take(columns), starts, ROUGH_DECREMENT)
+    near, value = newton(descent, block.take(columns), starts, ROUGH_DECREMENT)
     apart = np.abs(near - keys[:, columns]).max(axis=0) > SAME_MINIMUM
     promising = np.flatnonzero(apart & (value < best[columns] + 4 * ROUGH_DECREMENT * (1 + best[columns])))
     if len(promising):
         columns = columns[promising]
-        found, value = newton(terms, block.take(columns), near[:, promising])
+        found, value = newton(descent, block.take(columns), near[:, promising])
         # descending order of F: the lowest minimum of a sample is written last
         order = np.argsort(-value, kind="stable")
         better = order[value[order] < best[columns[order]] - 1e-12 * (1 + best[columns[order]])]
@@ -213,36 +211,6 @@ def _directions(length: int, invariant: bool) -> list[Array]:
         return []
     unit = [row / np.linalg.norm(row) for row in towards]
     return unit if invariant else [s * row for row in (*unit, np.full(length, length**-0.5)) for s in (1, -1)]
-
-
-def newton(terms: ProximalTerms, samples: Samples, start: Array, tolerance: float = DECREMENT) -> tuple[Array, Array]:
-    """Damped Newton descent from ``start`` to a local minimum of each sample: (keys (L, n), F (n,)).
-
-    Args:
-        tolerance: Newton decrement, relative to 1 + F, below which the next step is the last.
-    """
-    keys, values = np.array(start), np.empty(start.shape[1])
-    active = np.arange(start.shape[1])
-    part, at = samples, np.array(start)
-    value, step, slope = _descent(terms, part, at)
-    length = np.ones(len(active))
-    for _ in range(MOST_STEPS):
-        last = -slope <= tolerance * (1 + value)
-        trial = at + length * step
-        if last.any():
-            keys[:, active[last]], values[active[last]] = trial[:, last], value[last]
-            stay = np.flatnonzero(~last)
-            if not len(stay):
-                return keys, values
-            active, part, at, trial = active[stay], part.take(stay), at[:, stay], trial[:, stay]
-            value, step, slope, length = value[stay], step[:, stay], slope[stay], length[stay]
-        new_value, new_step, new_slope = _descent(terms, part, trial)
-        falls = new_value <= value + 1e-4 * length * slope + 1e-15 * (1 + value)
-        at = np.where(falls, trial, at)
-        value, slope = np.where(falls, new_value, value), np.where(falls, new_slope, slope)
-        step, length = np.where(falls, new_step, step), np.where(falls, 1.0, length / 4)
-    keys[:, active], values[active] = at, value
-    return keys, values
 
 
 LONGEST_STEP = 5.0
@@ -288,29 +256,6 @@ def _in_differences(hessian: Array, gradient: Array) -> tuple[Array, Array]:
     reduced += hessian[-1, -1] - edge
     free, pivot = newton_step(reduced, gradient[:-1] - gradient[-1])
     return np.vstack([free, -free.sum(axis=0)]), pivot
-
-
-@np.errstate(all="ignore")  # a pivot of 0 gives an infinite step, which the caller rejects by the pivot
-def newton_step(matrix: Array, gradient: Array) -> tuple[Array, Array]:
-    """(-H^-1 g, smallest pivot) by H = L D L^T without pivoting: exact wherever the smallest pivot is positive.
-
-    One small system for every column; written out so that thousands are solved at once.
-
-    Args:
-        matrix: symmetric, shape (dimension, dimension, n); overwritten.
-        gradient: shape (dimension, n).
-    """
-    step = -gradient
-    for i in range(len(gradient)):
-        pivot = np.where(matrix[i, i] > 0, matrix[i, i], 1.0)
-        below = matrix[i + 1 :, i] / pivot
-        matrix[i + 1 :, i + 1 :] -= below[:, None] * matrix[i, i + 1 :]
-        step[i + 1 :] -= below * step[i]
-        step[i] /= pivot
-        matrix[i, i + 1 :] = below
-    for i in reversed(range(len(gradient) - 1)):
-        step[i] -= np.einsum("ln,ln->n", matrix[i, i + 1 :], step[i + 1 :])
-    return step, np.einsum("iin->in", matrix).min(axis=0)
 
 
 MOST_HALVINGS = 200

@@ -22,6 +22,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fixed_point import MOST_JUMPS
 from symslr.evaluation.numbers.anderson import AndersonMemory, anderson
 from symslr.evaluation.numbers.compiled import compile_float
+from symslr.evaluation.numbers.newton import newton, newton_step
 from symslr.evaluation.sampling.points import sub_seed
 from symslr.evaluation.sampling.scatter import RANDOMISATIONS, standard_error, statistical
 from symslr.evaluation.sequence.dynamics import Population, smooth
@@ -37,8 +38,8 @@ MOST_FIELDS = 10
 """Students' fields of a sample, among which a proximal minimum is sought."""
 TOLERANCE, MOST_STEPS, ARRIVED = 1e-5, 300, 1e-3
 """The most by which one more step moves a coordinate of the saddle point; most steps; what counts as arrived after them."""
-NEWTON, FLAT = 60, 1e-8
-"""Most Newton steps of a proximal problem, and the gradient at which it ends."""
+LEAST_PIVOT = 1e-3
+"""Smallest pivot of a Hessian, in units of the least of V^-1, for which Newton's step is used."""
 STARTS, SEVERAL = 6, 5
 """Places from which a proximal minimum is sought where the loss is not convex, in one of so many steps."""
 LARGEST_GROWTH = 4.0
@@ -110,6 +111,18 @@ def _spectral(matrix: Array, function: Any) -> Array:
 CLIPS: dict[Any, tuple[float, float]] = {np.log: (1e-12, 1e12), np.exp: (-27.0, 27.0), np.sqrt: (1e-14, math.inf)}
 
 
+@dataclass(frozen=True)
+class _Known:
+    """Teachers' fields, labels and students' fields without the sample, each of shape (.., n)."""
+
+    z: Array
+    y: Array
+    omega: Array
+
+    def take(self, columns: Array) -> _Known:
+        return _Known(self.z[:, columns], self.y[:, columns], self.omega[:, columns])
+
+
 class _Saddle:
     """The saddle-point map on one randomisation."""
 
@@ -130,41 +143,34 @@ class _Saddle:
     def _convex(self) -> bool:
         """Whether the Hessian of the loss is positive at random fields."""
         s = 2 * np.random.default_rng(9).standard_normal((self.size, self.own.z.shape[1]))
-        return bool(np.min(np.linalg.eigvalsh(self._at(s)[2])) > -1e-9)
+        hessian = self._at(s, self.own.z, self.own.y)[2]
+        return bool(np.min(np.linalg.eigvalsh(np.moveaxis(hessian, -1, 0))) > -1e-9)
 
-    def _at(self, s: Array) -> tuple[Array, Array, Array]:
-        """Loss (n,), gradient (n, d), Hessian (n, d, d)."""
+    def _at(self, s: Array, z: Array, y: Array) -> tuple[Array, Array, Array]:
+        """Loss (n,), gradient (d, n), Hessian (d, d, n)."""
         n = s.shape[1]
         with np.errstate(all="ignore"):
-            found = [np.broadcast_to(own, n) for own in self.terms(*s, *self.own.z, *self.own.y)]
-        hessian = np.empty((n, self.size, self.size))
+            found = [np.broadcast_to(own, n) for own in self.terms(*s, *z, *y)]
+        hessian = np.empty((self.size, self.size, n))
         for (a, b), own in zip(self.pairs, found[1 + self.size :]):
-            hessian[:, a, b] = hessian[:, b, a] = own
-        return found[0], np.array(found[1 : 1 + self.size]).T, hessian
+            hessian[a, b] = hessian[b, a] = own
+        return found[0], np.array(found[1 : 1 + self.size]), hessian
 
-    def descend(self, omega: Array, P: Array, start: Array) -> tuple[Array, Array, Array]:
-        """A proximal minimum near ``start`` (d, n), its value (n,), and the Hessian of the loss there, by damped Newton steps."""
+    def descend(self, omega: Array, P: Array, start: Array) -> tuple[Array, Array]:
+        """A proximal minimum near ``start`` (d, n), and its value (n,)."""
+        width, least = np.linalg.inv(P), LEAST_PIVOT * float(np.linalg.eigvalsh(P)[0])
 
-        def all_at(s: Array) -> tuple[Array, Array, Array]:
-            loss, slope, hessian = self._at(s)
-            away = (s - omega).T
-            return loss + np.einsum("na,ab,nb->n", away, P, away) / 2, slope + away @ P, hessian
+        def descent(samples: _Known, s: Array) -> tuple[Array, Array, Array]:
+            loss, slope, hessian = self._at(s, samples.z, samples.y)
+            away = s - samples.omega
+            pull = P @ away
+            gradient = slope + pull
+            step, pivot = newton_step(hessian + P[:, :, None], gradient)
+            step = np.where(pivot > least, step, -width @ gradient)
+            return loss + np.einsum("an,an->n", away, pull) / 2, step, np.einsum("an,an->n", gradient, step)
 
-        s, damping = start, np.zeros(start.shape[1])
-        value, slope, hessian = all_at(s)
-        for _ in range(NEWTON):
-            if np.max(np.abs(slope)) < FLAT:
-                break
-            curve = hessian + P + damping[:, None, None] * np.eye(self.size)
-            step = -np.linalg.solve(curve + 1e-14 * np.eye(self.size), slope[:, :, None])[:, :, 0]
-            trial = s + step.T
-            new = all_at(trial)
-            better = (new[0] <= value + 1e-13 * (1 + np.abs(value))) & (np.einsum("na,na->n", step, slope) <= 0)
-            s = np.where(better, trial, s)
-            value, slope = np.where(better, new[0], value), np.where(better[:, None], new[1], slope)
-            hessian = np.where(better[:, None, None], new[2], hessian)
-            damping = np.where(better, np.where(damping > 0.01, damping / 5, 0.0), np.maximum(0.05, 5 * damping))
-        return s, value, hessian
+        with np.errstate(all="ignore"):
+            return newton(descent, _Known(self.own.z, self.own.y, omega), start)
 
     def fields(self, state: _State) -> Array:
         z, xi = (own.reshape(self.length, -1, own.shape[1]) for own in (self.own.z, self.own.rest))
@@ -172,8 +178,8 @@ class _Saddle:
         omega = np.einsum("rp,lpn->lrn", state.m, z) + np.einsum("rq,lqn->lrn", root, xi)
         return omega.reshape(self.size, -1)
 
-    def proximal(self, state: _State, several: bool) -> tuple[Array, Array, Array, Array, Array]:
-        """omega, P, and the least minimum found: s, its value, the Hessian there."""
+    def proximal(self, state: _State, several: bool) -> tuple[Array, Array, Array, Array]:
+        """omega, P, and the least minimum found: s, its value."""
         omega, P = self.fields(state), np.kron(np.eye(self.length), np.linalg.inv(state.V))
         found = self.descend(omega, P, omega if self.last is None else self.last)
         random = np.random.default_rng(11)
@@ -184,17 +190,13 @@ class _Saddle:
         for start in starts:
             other = self.descend(omega, P, start)
             lower = other[1] < found[1] - 1e-9
-            found = (
-                np.where(lower, other[0], found[0]),
-                np.where(lower, other[1], found[1]),
-                np.where(lower[:, None, None], other[2], found[2]),
-            )
+            found = np.where(lower, other[0], found[0]), np.where(lower, other[1], found[1])
         self.last = found[0]
         return omega, P, *found
 
     def step(self, state: _State, several: bool = True) -> _State:
         """One application of the map."""
-        omega, P, s, _, _ = self.proximal(state, several)
+        omega, P, s, _ = self.proximal(state, several)
         weighted = self._tokens(P @ (s - omega)) * self.own.weight
         h = self._tokens(P @ (s - omega))
         away = np.linalg.inv(_spectral(state.S, np.sqrt))
@@ -231,16 +233,16 @@ class _Saddle:
     def losses(self, state: _State) -> tuple[float, float, float]:
         """Test loss, training loss and energy."""
         s = self.proximal(state, True)[2]
-        training = float(self._at(s)[0] @ self.own.weight)
+        training = float(self._at(s, self.own.z, self.own.y)[0] @ self.own.weight)
         test = self.own.at(state.m, state.q)[0]
         return test, training, self.alpha * training + float(self.ridge @ np.diag(state.q)) / 2
 
     def stability(self, state: _State) -> tuple[float, float]:
         """The replicon and the share of jumping samples."""
-        omega, P, _, value, hessian = self.proximal(state, True)
+        omega, P, s, value = self.proximal(state, True)
         near = self.descend(omega, P, omega)[1]
         jumps = float((near > value + 1e-9 * (1 + np.abs(value))) @ self.own.weight)
-        inverse = np.linalg.inv(hessian + P)
+        inverse = np.linalg.inv(np.moveaxis(self._at(s, self.own.z, self.own.y)[2], -1, 0) + P)
         J = (P @ inverse @ P - P).reshape(-1, self.length, len(state.V), self.length, len(state.V))
         r = len(state.V)
         response = np.einsum("ac,nlcmd->nlamd", state.V, J)
