@@ -14,15 +14,16 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from honesty import SECONDS, STEEP_SECONDS, Judged, Outcome, Point, judge, random_point, steep_point
-from symslr.cache.code import file_version
+from honesty import SECONDS, STEEP_SECONDS, Judged, Outcome, judge, random_point, steep_point
+
+from symslr.cache.results import source_version
 
 Line = tuple[int, str, str, str, float, float, str, str]
 """Number of the point, kind, outcome, judge, claimed error over value, distance over claimed error, reason, hash of the code."""
 SHARP = ("formulas by hand", "sequences on a mesh", "pairs of tokens")
 """Judges as sharp as the claim."""
 FAILURES = (Outcome.FALSE, Outcome.CRASHED)
-CODE = file_version(Path(__file__).with_name("honesty") / "points.py", Point.__name__)[:12]
+CODE = source_version()[:12]
 
 
 def line(number: int, found: Judged) -> Line:

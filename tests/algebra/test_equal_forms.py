@@ -23,7 +23,6 @@ def test_it_shows_as_its_first_form() -> None:
 def test_the_form_that_keeps_its_digits_is_taken() -> None:
     cancelling, good = 1 - cos(x) ** 2, sin(x) ** 2
     values = {"x": 1e-6}
-    assert evaluate(cancelling, {"x": [1e-6, 2e-6]}).digits < 6  # at one point more digits are worked with
     for forms in ((cancelling, good), (good, cancelling)):
         assert evaluate(EqualForms(*forms), values, backend="numpy").digits >= 13
         assert evaluate(EqualForms(*forms), {"x": [0.5, 1e-6]}).digits >= 13

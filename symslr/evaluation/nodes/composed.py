@@ -66,7 +66,7 @@ class FormulaNode(Node):
         known = dict(scope)
         while True:
             try:
-                return self.formula(context.arithmetic, known)
+                return in_numbers(self.formula, context.arithmetic, known)
             except KeyError as asked:
                 (symbol,) = asked.args
                 known[symbol] = unfinished[symbol]()

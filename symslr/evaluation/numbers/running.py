@@ -48,7 +48,7 @@ def in_numbers(formula: Formula, arithmetic: Arithmetic, scope: Mapping[Symbol, 
     least value is 3e-56.
     """
     value, error = formula(arithmetic, scope)
-    if arithmetic != FLOAT or not error > CANCELLED * abs(value):
+    if arithmetic != FLOAT or error <= CANCELLED * abs(value):
         return value, error
     numbers = {symbol: pair for symbol, pair in scope.items() if isinstance(pair, tuple)}
     for bits in MORE_BITS:
@@ -56,7 +56,7 @@ def in_numbers(formula: Formula, arithmetic: Arithmetic, scope: Mapping[Symbol, 
             exact = {symbol: (mpmath.mpf(float(v)), mpmath.mpf(float(e))) for symbol, (v, e) in numbers.items()}
             better = tuple(map(float, formula(Multiprecision(bits), {**scope, **exact})))
         rounded = better[0], better[1] + FLOAT.eps * abs(better[0]) + FLOAT.lost(better[0])
-        if not rounded[1] < error:
+        if rounded[1] >= error:
             break  # what is left is the error of what the formula is given
         value, error = rounded
         if error <= CANCELLED * abs(value):
