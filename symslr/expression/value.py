@@ -140,6 +140,8 @@ class Value:
     def __gt__(self, other: object) -> bool:
         return self._is_beside(other, 1)
 
+    __le__, __ge__ = __lt__, __gt__  # what errors tell apart is not equal
+
     def _is_beside(self, other: object, side: int) -> bool:
         difference = self - other
         doubt = difference.error * (STANDARD_ERRORS if difference.kind is Kind.STATISTICAL else 1)

@@ -14,13 +14,15 @@ from symslr.evaluation.location.risk import risk_value
 from symslr.evaluation.minima.at_infinity import limit_of_large_scales
 from symslr.evaluation.plan import canonical
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Minimum
 from symslr.expression.special import NormalCdf
 from symslr.expression.value import Value
 from symslr.model.catalogue import MaxSLR
 from symslr.model.exact import exact
 from symslr.model.exponential import exponential_slope
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import a, x
+from symslr.model.symbols import L, a, x
+from symslr.model.task import without_fixed
 from symslr.theory.asymptotics import shifted_error
 from symslr.theory.bayes import BayesRisk
 from symslr.theory.population import PopulationRisk
@@ -36,9 +38,12 @@ def value_of(expr: Expr, given: dict[str, Any], digits: int | None) -> Value:
         hasattr(own, "__len__") and not isinstance(own, str) for own in given.values()
     ):  # arrays, laws of the length
         return evaluate(expr, given, digits)
+    if isinstance(expr, BayesRisk):
+        given = without_fixed(given, L=expr.law.length, Delta=expr.noise)
     if isinstance(expr.body if isinstance(expr, LengthExpectation) else expr, BayesRisk):
         return value_of_bayes(expr, given, digits)
     if isinstance(expr, PopulationRisk):
+        given = expr.task.without_fixed(given)
         scale = expr.args[0].args[4]
         at = {
             symbol: exact(given.pop(symbol.name), symbol.name) for symbol in scale.free_symbols if symbol.name in given
@@ -72,8 +77,8 @@ def limit(expr: Expr, name: str, point: object) -> Expr:
         found = limit_of_large_scales(expr, 1 if at == oo else -1)
     elif name == "nu" and at == oo and isinstance(expr, BayesRisk | PopulationRisk):
         (law,) = (own for own in expr.args if isinstance(own, SequenceLaw))
-        if law == MaxSLR(length=law.length).law:
-            found = expr.xreplace({law: MaxSLR(oo, law.length).law})
+        if law == MaxSLR().law.subs(L, law.length):
+            found = expr.xreplace({law: MaxSLR(oo).law.subs(L, law.length)})
         elif isinstance(expr, BayesRisk) and exponential_slope(law) is not None and not law.is_selection:
             found = expr.noise**2
     if found is None:
@@ -94,6 +99,8 @@ def as_integral(expr: Expr) -> Expr:
     while found.has(EqualForms):
         found = found.replace(lambda node: isinstance(node, EqualForms), lambda node: node.args[0])
     found = found.replace(lambda node: isinstance(node, LengthExpectation), lambda node: node.doit())
+    if found.has(Minimum):
+        raise ValueError("as_integral: found a least value; expected a risk at a scale, or a Bayes risk")
     if found.has(SequenceExpectation):
         raise ValueError(
             "as_integral: found a mean over whole sequences; expected a formula that reduces to single tokens"

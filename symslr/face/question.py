@@ -8,8 +8,10 @@ from typing import Any
 
 from sympy import Expr, latex
 
-from symslr.expression.asked import Asked
+from symslr.expression.asked import Asked, AskedFormula
+from symslr.expression.quantity import Quantity
 from symslr.expression.value import Value
+from symslr.model.task import Task
 
 Answer = Callable[[dict[Any, Any], int | None], Value]
 """(values by name, digits or None) -> the value."""
@@ -32,9 +34,14 @@ class Question(Asked):
     given: Mapping[str, Any]
     expr: Expr | None = None
     source: str = "duranthon2025"
+    task: Task | None = None
 
     def value(self, values: dict[str, Any], digits: int | None) -> Value:
-        return self.answer({**self.given, **values}, digits)
+        given = {**self.given, **values}
+        for name, own in given.items():
+            if hasattr(own, "__len__") and not isinstance(own, str | Mapping):
+                raise ValueError(f"{name}: found {len(own)} numbers; expected one, or a curve: curve({name}=[...])")
+        return self.answer(given if self.task is None else self.task.without_fixed(given), digits)
 
     def formula(self) -> Expr:
         """The definition.
@@ -45,6 +52,54 @@ class Question(Asked):
         if self.expr is None:
             raise ValueError(f"{self.title}: no formula; expected a call with values")
         return self.expr.doit()
+
+    def as_integral(self) -> Expr:
+        """As of a formula, where the definition is one.
+
+        Raises:
+            ValueError: where it is none.
+        """
+        return self._asked("as_integral").as_integral()
+
+    def compare_with(self, formula: Expr | str) -> str:
+        """As of a formula, where the definition is one.
+
+        Raises:
+            ValueError: where it is none.
+        """
+        return self._asked("compare_with").compare_with(formula)
+
+    def derivation(self) -> Any:
+        """The chain of rules from the definition, where there is one.
+
+        Raises:
+            ValueError: where there is none.
+        """
+        own = self._asked("derivation")
+        if not isinstance(own, Quantity):
+            raise ValueError(f"{self.title}: no derivation; expected a Bayes risk or a risk at a scale")
+        return own.derivation()
+
+    def series(self, *_: object, **__: object) -> Expr:
+        """No rule expands it.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(f"{self.title}: no rule expands it; expected the Bayes risk of a weight")
+
+    def limit(self, *_: object, **__: object) -> Expr:
+        """No rule gives its limit.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(f"{self.title}: no rule gives its limit; expected values further out")
+
+    def _asked(self, what: str) -> AskedFormula:
+        if not isinstance(self.expr, AskedFormula):
+            raise ValueError(f"{what}: {self.title} is no formula; expected a call with values")
+        return self.expr
 
     def latex(self) -> str:
         """The definition as LaTeX."""

@@ -12,6 +12,7 @@ from sympy import Expr
 
 from symslr.evaluation.finite_sample.bayes_optimal import bayes_optimal as bayes_optimal_at
 from symslr.evaluation.finite_sample.fit import finite_sample, tuned_finite_sample
+from symslr.evaluation.finite_sample.problem import ridge_pair
 from symslr.evaluation.landscape.landscape import Landscape
 from symslr.evaluation.location.bayes import bayes_value
 from symslr.evaluation.location.risk import has_kernel_alone, least_value, risk_value
@@ -55,7 +56,7 @@ def bayes_risk(task: Task) -> Any:
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
         return bayes_value(task, values, digits)
 
-    return Question(f"Bayes risk, {task.name}", answer, {}, location_bayes_risk(task))
+    return Question(f"Bayes risk, {task.name}", answer, {}, location_bayes_risk(task), task=task)
 
 
 def population_risk(task: Task, attention: AnyAttention, scale: Expr = a) -> Any:
@@ -75,7 +76,7 @@ def population_risk(task: Task, attention: AnyAttention, scale: Expr = a) -> Any
         at = exact(scale, "scale").subs(a, exact(values.pop("a", a), "a"))
         return risk_value(task, chosen, at, values, digits)
 
-    return Question(f"risk of {chosen.title}, {task.name}", answer, {})
+    return Question(f"risk of {chosen.title}, {task.name}", answer, {}, task=task)
 
 
 def least_risk(task: Task, attention: AnyAttention, bounds: Mapping[Any, tuple[float, float]] = {}) -> Question:
@@ -84,21 +85,23 @@ def least_risk(task: Task, attention: AnyAttention, bounds: Mapping[Any, tuple[f
     ``least_risk(task, "softmax")(nu=2).at["a"]`` is the best scale, which may be infinite.
 
     Args:
-        bounds: the interval in which a parameter is searched, by symbol; the whole line otherwise.
+        bounds: the interval in which a parameter is searched, by symbol or name; the whole line otherwise.
 
     Raises:
         TypeError, ValueError: in one line, for what is no task or no attention.
     """
     check_is(task, Task, "task", "SpikedSLR()")
     chosen = attention_of(attention)
+    own = {symbol.name: symbol for symbol in (a, *chosen.bounds, *chosen.parameters)}
+    searched = {own.get(NAMES.get(str(name), str(name)), name): ends for name, ends in bounds.items()}
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
-        value, places = least_value(task, chosen, values, digits, bounds=dict(bounds) or None)
+        value, places = least_value(task, chosen, values, digits, bounds=searched or None)
         return replace(value, at=places)
 
     alone = has_kernel_alone(task, chosen)
     expr = population.minimal_risk(task, chosen.having(filter=None)) if alone else None
-    return Question(f"least risk of {chosen.title}, {task.name}", answer, {}, expr)
+    return Question(f"least risk of {chosen.title}, {task.name}", answer, {}, expr, task=task)
 
 
 def fitted(
@@ -125,7 +128,7 @@ def fitted(
     """
     chosen = kernel_attention_of(attention)
     check_is(task, Task, "task", "SpikedSLR()")
-    pair = ridge if isinstance(ridge, str) else _ridges(ridge)
+    pair = ridge if isinstance(ridge, str) else ridge_pair(ridge)
     if isinstance(pair, str) and pair != "tuned":
         raise ValueError(f"ridge: found {ridge!r}; expected a pair of numbers, one number, or 'tuned'")
 
@@ -138,7 +141,7 @@ def fitted(
             found = finite_sample(task, chosen, values, alpha=alpha, ridge=pair, **how)
         return replace(found.risk, at=found.order_parameters)
 
-    return Question(f"test risk of {chosen.name} fitted to alpha D samples, {task.name}", answer, given)
+    return Question(f"test risk of {chosen.name} fitted to alpha D samples, {task.name}", answer, given, task=task)
 
 
 def simulate_fit(
@@ -166,7 +169,7 @@ def simulate_fit(
     check_is(task, Task, "task", "SpikedSLR()")
     if seeds < 2:
         raise ValueError(f"seeds: found {seeds}; expected at least 2, as one fit has no standard error")
-    r_k, r_v = _ridges(ridge)
+    r_k, r_v = ridge_pair(ridge)
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
         found = erm_replicates(
@@ -184,7 +187,7 @@ def simulate_fit(
         places = max(0, int(-np.log10(found.standard_error / abs(found.risk)))) if found.standard_error > 0 else 0
         return Value(mpf(found.risk), mpf(found.standard_error), Kind.STATISTICAL, places, method)
 
-    return Question(f"test risk of {chosen.name} fitted to drawn samples, {task.name}", answer, given)
+    return Question(f"test risk of {chosen.name} fitted to drawn samples, {task.name}", answer, given, task=task)
 
 
 def bayes_optimal(task: Task, *, seed: int = 0, **given: object) -> Question:
@@ -200,7 +203,7 @@ def bayes_optimal(task: Task, *, seed: int = 0, **given: object) -> Question:
         assert found.risk is not None
         return replace(found.risk, at={f"q_{name}": found.overlaps[name] for name in ("k", "v")})
 
-    return Question(f"Bayes-optimal risk at alpha D samples, {task.name}", answer, given)
+    return Question(f"Bayes-optimal risk at alpha D samples, {task.name}", answer, given, task=task)
 
 
 def landscape(task: Task, attention: Attention | str, **values: object) -> Landscape:
@@ -209,6 +212,7 @@ def landscape(task: Task, attention: Attention | str, **values: object) -> Lands
     Raises:
         ValueError: as ``Landscape.of``.
     """
+    check_is(task, Task, "task", "SpikedSLR()")
     return Landscape.of(
         task, kernel_attention_of(attention), {NAMES.get(name, name): own for name, own in values.items()}
     )
@@ -271,15 +275,6 @@ def sample(
     if not np.all(weights == 1.0):
         raise ValueError("sample: this law has importance weights; expected weighted=True, which returns them as well")
     return X, y, hidden
-
-
-def _ridges(ridge: Any) -> tuple[float, float]:
-    """(r_k, r_v) of a pair, or of one number for both."""
-    try:
-        r_k, r_v = np.broadcast_to(np.asarray(ridge, dtype=float), 2).tolist()
-    except (TypeError, ValueError):
-        raise ValueError(f"ridge: found {ridge!r}; expected a pair of numbers, or one for both") from None
-    return r_k, r_v
 
 
 def _alpha(values: dict[Any, Any]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 
 from sympy import Expr, S, Sum, oo, sqrt
@@ -81,13 +82,15 @@ _LAWS = (SpikedSLR().law, MaxSLR().law, MaxSLR(oo).law)
 
 
 def attention_of(attention: object) -> Attention:
-    """An attention, or the one of the catalogue with this name, or a selection, or what is one, as an optimal attention is.
+    """An attention, or the one of the catalogue with this name, a selection, a kernel in x as text, or an optimal attention.
 
     Raises:
         TypeError, ValueError: in one line, for anything else.
     """
     if isinstance(attention, str):
         if is_selection(attention):
+            return Attention(attention)
+        if attention not in ATTENTIONS and re.search(r"\bx\b", attention):
             return Attention(attention)
         if attention not in ATTENTIONS:
             near = [f'"{name}"' for name in get_close_matches(attention, ATTENTIONS, 1)]

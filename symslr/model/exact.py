@@ -6,9 +6,10 @@ import math
 from fractions import Fraction
 from numbers import Integral, Real
 
-from sympy import Expr, Float, Integer, Rational, nan, oo, zoo
+from sympy import Expr, Float, Integer, Rational, Symbol, nan, oo, zoo
 from sympy.core.numbers import ComplexInfinity, ImaginaryUnit, NaN
 
+from symslr.model.symbols import TYPED
 from symslr.model.walk import distinct_nodes
 
 
@@ -31,7 +32,8 @@ def _shown(value: object) -> str:
 def exact(value: object, what: str = "value") -> Expr:
     """The exact SymPy object for a number or expression.
 
-    A float, inside an expression too, stands for the decimal it prints as: ``0.1`` is 1/10, not its binary neighbour.
+    A float, inside an expression too, stands for the decimal it prints as: ``0.1`` is 1/10, not its binary neighbour. A
+    ``Symbol("nu")`` of SymPy is the nu of ``symslr.symbols``, likewise the others that are typed.
 
     Text is read as a formula in the symbols of ``symslr.symbols``, by the whitelist of ``model.text``.
 
@@ -63,7 +65,12 @@ def exact(value: object, what: str = "value") -> Expr:
 
 
 def _exact_expression(value: Expr, what: str) -> Expr:
-    if value.is_Symbol or value.is_Rational:
+    if value.is_Rational:
+        return value
+    plain = {own: TYPED[own.name] for own in value.free_symbols if own == Symbol(own.name) and own.name in TYPED}
+    if plain:
+        value = value.xreplace(plain)
+    if value.is_Symbol:
         return value
     odd = {node for node in distinct_nodes(value) if isinstance(node, (Float, ImaginaryUnit, NaN, ComplexInfinity))}
     if not odd:

@@ -60,6 +60,9 @@ m = Symbol("m", integer=True, positive=True)
 NAMES = {"length": "L", "noise": "Delta", "scale": "a"}
 """Names of parameters by which their symbols are also called."""
 
+TYPED = {symbol.name: symbol for symbol in (nu, L, Delta, a, c, o, x)}
+"""What users type: a symbol of SymPy of one of these names, without assumptions, is ours."""
+
 OTHERS = (j, k)
 """Index symbols that stand for distinct tokens other than the relevant one."""
 

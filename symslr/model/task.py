@@ -312,6 +312,14 @@ class Task:
         parts = {part.name: _put_in(getattr(self, part.name), given) for part in fields(self) if part.name != "length"}
         return Task(length=length, **parts)
 
+    def without_fixed(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Values by name without those of a length and a noise that the task has already, which have to be the same.
+
+        Raises:
+            ValueError: for another length or noise than the task's.
+        """
+        return without_fixed(values, L=self.length, Delta=self.noise)
+
     def named(self, name: str) -> Task:
         """The same task under another name."""
         return replace(self, name=name)
@@ -419,3 +427,18 @@ def _covariance(value: object, what: str) -> Covariance | None:
         return None
     found = value if isinstance(value, Covariance) else Covariance(exact(value, what), what)
     return None if found.is_identity else found
+
+
+def without_fixed(values: Mapping[str, Any], **fixed: Any) -> dict[str, Any]:
+    """Values by name without those of ``fixed`` that are numbers, which have to be the same.
+
+    Raises:
+        ValueError: for another number.
+    """
+    left = dict(values)
+    for name, own in fixed.items():
+        if name in left and isinstance(own, Expr) and own.is_number and (given := exact(left.pop(name), name)) != own:
+            raise ValueError(
+                f"{name}: found {given}, but the task has {own}; leave it out, or make a task that leaves it open"
+            )
+    return left

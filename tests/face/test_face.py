@@ -90,6 +90,25 @@ def test_a_symbol_is_one_by_any_name() -> None:
     )
 
 
+def test_a_symbol_of_sympy_is_ours_by_its_name() -> None:
+    assert s.SpikedSLR(length=Symbol("L"), nu=Symbol("nu"), noise=0) == s.SpikedSLR(noise=0)
+    assert s.Attention(1 + Symbol("x") ** 4).kernel == s.Attention("1+x**4").kernel
+    assert s.population_risk(SPIKED, "softmax", Symbol("a")) == s.population_risk(SPIKED, "softmax")
+
+
+def test_what_the_task_has_already_may_be_said_again() -> None:
+    for asked in (s.bayes_risk(SPIKED), s.least_risk(SPIKED, "softmax")):
+        assert asked(nu=2, length=3, noise=0).value == asked(nu=2).value
+    located = LOCATED["prior"]
+    assert s.bayes_risk(located)(length=located.length, noise=0).value == s.bayes_risk(located)().value
+
+
+def test_a_name_of_a_parameter_or_a_kernel_as_text() -> None:
+    within = s.least_risk(SPIKED, "log(1+exp(x))", bounds={"a": (0, 1)})(nu=2)
+    assert float(within.at["a"]) == 1
+    assert float(within) == pytest.approx(float(s.population_risk(SPIKED, "softplus", 1)(nu=2)), abs=1e-9)
+
+
 def test_text_is_a_formula_anywhere() -> None:
     assert s.Attention("gelu(x) + 1").kernel == x * (1 + erf(x / sqrt(2))) / 2 + 1
     assert s.SpikedSLR(nu="2*log(999)") == s.SpikedSLR(nu=2 * log(999))
@@ -296,6 +315,12 @@ def test_chains_and_citations() -> None:
             "weighted=True",
         ),
         (lambda: s.SpikedSLR(nu=True), "nu: found True"),
+        (lambda: s.landscape(s.SpikedSLR, "softmax"), "task: found the function SpikedSLR, which was not called"),
+        (lambda: s.bayes_risk(SPIKED)(nu=2, length=4), "L: found 4, but the task has 3"),
+        (lambda: s.least_risk(SPIKED, "softmax")(nu=[1, 2]), r"nu: found 2 numbers; expected one, or a curve"),
+        (lambda: s.least_risk(SPIKED, "softplus").as_integral(), "as_integral: found a least value"),
+        (lambda: s.bayes_risk(LOCATED["prior"]).limit("nu", "oo"), "no rule gives its limit"),
+        (lambda: s.fitted(SPIKED, "softmax").compare_with("1/2"), "compare_with: .* is no formula"),
         (lambda: s.Attention("1 + y"), "unknown name 'y'"),
     ],
 )
@@ -323,6 +348,7 @@ def test_limits_that_rules_know_or_one_line() -> None:
     strong = s.population_risk(s.MaxSLR(length=3, noise=0), "softplus").limit("nu", "oo")
     known = s.population_risk(s.MaxSLR("oo", 3, 0), "softplus")
     assert float(strong(a=2)) == float(known(a=2))
+    assert float(s.bayes_risk(s.MaxSLR(length=3, noise=0)).limit("nu", "oo")()) == 0
     for name, point in (("nu", 0), ("L", "oo"), ("a", 1)):
         with pytest.raises(ValueError, match="limit: no rule gives that"):
             s.population_risk(SPIKED, "softmax").limit(name, point)

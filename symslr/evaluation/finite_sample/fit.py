@@ -16,6 +16,7 @@ from symslr.evaluation.finite_sample.problem import (
     ReplicaState,
     Training,
     numeric_problem,
+    ridge_pair,
     training,
 )
 from symslr.evaluation.finite_sample.randomised import COARSE, FiniteSample, branches, not_found, randomised
@@ -36,7 +37,7 @@ def finite_sample(
     values: Mapping[object, object],
     *,
     alpha: float,
-    ridge: tuple[float, float],
+    ridge: tuple[float, float] | float,
     precision: float = USUAL_PRECISION,
     branch: str = "lowest",
     seed: int = 0,
@@ -125,7 +126,7 @@ def finite_sample_curve(
     values: Mapping[object, object],
     *,
     alphas: Sequence[float],
-    ridge: tuple[float, float] | None = None,
+    ridge: tuple[float, float] | float | None = None,
     precision: float = USUAL_PRECISION,
     seed: int = 0,
 ) -> list[CurvePoint]:
@@ -143,7 +144,7 @@ def finite_sample_curve(
     problem = numeric_problem(task, attention, values)
     check_precision(precision)
     ordered = sorted(training(alpha, ridge or USUAL_RIDGES).alpha for alpha in alphas)
-    ridges, states = ([Tuned(*ridge)] * len(ordered), []) if ridge else _tuned(problem, ordered, seed)
+    ridges, states = ([Tuned(*ridge_pair(ridge))] * len(ordered), []) if ridge else _tuned(problem, ordered, seed)
     fits = [training(alpha, tuned.ridge) for alpha, tuned in zip(ordered, ridges, strict=True)]
     points = {}
     for fit, found, tuned in zip(fits, track(problem, fits, seed, states), ridges, strict=True):

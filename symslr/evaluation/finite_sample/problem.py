@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sympy import DiracDelta
@@ -91,17 +92,27 @@ def numeric_problem(task: Task, attention: Attention, values: Mapping[object, ob
     return FitProblem(shares, noise, fitted)
 
 
-def training(alpha: float, ridge: tuple[float, float]) -> Training:
-    """alpha and the ridges, checked.
+def training(alpha: float, ridge: Any) -> Training:
+    """alpha and the ridges, a pair or one number for both, checked.
 
     Raises:
-        ValueError: unless all three are positive finite numbers, alpha at most 10000.
+        ValueError: unless all are positive finite numbers, alpha at most 10000.
     """
     check_abundance(alpha)
-    for name, number in (("r_k", ridge[0]), ("r_v", ridge[1])):
+    r_k, r_v = ridge_pair(ridge)
+    for name, number in (("r_k", r_k), ("r_v", r_v)):
         if not 0 < real_number(number, name) < math.inf:
             raise ValueError(f"{name}: found {number:g}; expected a positive number")
-    return Training(float(alpha), float(ridge[0]), float(ridge[1]))
+    return Training(float(alpha), r_k, r_v)
+
+
+def ridge_pair(ridge: Any) -> tuple[float, float]:
+    """(r_k, r_v) of a pair, or of one number for both."""
+    try:
+        r_k, r_v = np.broadcast_to(np.asarray(ridge, dtype=float), 2).tolist()
+    except (TypeError, ValueError):
+        raise ValueError(f"ridge: found {ridge!r}; expected a pair of numbers, or one for both") from None
+    return r_k, r_v
 
 
 @dataclass(frozen=True)
