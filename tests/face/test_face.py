@@ -100,7 +100,8 @@ def test_what_the_task_has_already_may_be_said_again() -> None:
     for asked in (s.bayes_risk(SPIKED), s.least_risk(SPIKED, "softmax")):
         assert asked(nu=2, length=3, noise=0).value == asked(nu=2).value
     located = LOCATED["prior"]
-    assert s.bayes_risk(located)(length=located.length, noise=0).value == s.bayes_risk(located)().value
+    said, left_out = {"length": located.length, "noise": 0, **_open(located)}, _open(located)
+    assert s.bayes_risk(located)(**said).value == s.bayes_risk(located)(**left_out).value
 
 
 def test_a_name_of_a_parameter_or_a_kernel_as_text() -> None:
