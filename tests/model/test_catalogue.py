@@ -56,7 +56,10 @@ def test_a_kernel_is_looked_at_where_its_parameters_may_be() -> None:
     [
         (exp(Symbol("a") * x), "mentions a, the scale of the key; expected a parameter of another name"),
         (exp(Symbol("a", positive=True) * x), "mentions a, the scale of the key; expected a parameter of another name"),
-        (exp(Symbol("x")), "expected symslr's own x, from symslr.model.symbols, or a parameter of another name"),
+        (
+            exp(Symbol("x", positive=True)),
+            "expected symslr's own x, from symslr.model.symbols, or a parameter of another name",
+        ),
     ],
 )
 def test_a_letter_of_symslr_is_reserved_by_its_name(kernel: Expr, told: str) -> None:

@@ -101,18 +101,19 @@ def training(alpha: float, ridge: Any) -> Training:
     check_abundance(alpha)
     r_k, r_v = ridge_pair(ridge)
     for name, number in (("r_k", r_k), ("r_v", r_v)):
-        if not 0 < real_number(number, name) < math.inf:
+        if not 0 < number < math.inf:
             raise ValueError(f"{name}: found {number:g}; expected a positive number")
     return Training(float(alpha), r_k, r_v)
 
 
 def ridge_pair(ridge: Any) -> tuple[float, float]:
     """(r_k, r_v) of a pair, or of one number for both."""
-    try:
-        r_k, r_v = np.broadcast_to(np.asarray(ridge, dtype=float), 2).tolist()
-    except (TypeError, ValueError):
-        raise ValueError(f"ridge: found {ridge!r}; expected a pair of numbers, or one for both") from None
-    return r_k, r_v
+    pair = (ridge, ridge)
+    if isinstance(ridge, tuple | list) or (isinstance(ridge, np.ndarray) and ridge.ndim):
+        pair = tuple(ridge)
+    if len(pair) != 2:
+        raise ValueError(f"ridge: found {ridge!r}; expected a pair of numbers, or one for both")
+    return float(real_number(pair[0], "r_k")), float(real_number(pair[1], "r_v"))
 
 
 @dataclass(frozen=True)
