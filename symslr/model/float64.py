@@ -95,7 +95,11 @@ def compiled(symbols: tuple[Expr, ...], expr: Expr) -> Callable[..., np.ndarray]
     expr = in_float64(expr.xreplace(own))
     # SciPy is loaded for special functions only, so that the catalogue imports quickly
     plain = all(hasattr(np, node.func.__name__.lower()) for node in expr.atoms(Function) - expr.atoms(Piecewise))
-    return lambdify(list(own.values()), expr, "numpy" if plain else "scipy")
+    if plain:
+        return lambdify(list(own.values()), expr, "numpy")
+    from scipy.special import log_ndtr, ndtr
+
+    return lambdify(list(own.values()), expr, [{"NormalCdf": ndtr, "LogNormalCdf": log_ndtr}, "scipy"])
 
 
 def letters(symbols: tuple[Expr, ...]) -> dict[Expr, Symbol]:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 import pytest
-from sympy import Abs, Expr, Integer, Max, Rational, Sum, cosh, exp, oo, pi, sqrt, tanh
+from scipy.special import ndtr
+from sympy import Abs, Expr, Integer, Max, Rational, Sum, cosh, erfc, exp, oo, pi, sqrt, tanh
 
 from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.expression.value import Kind, Value
@@ -42,6 +43,17 @@ def test_the_likelihood_ratio_of_a_wider_law_attains_the_bayes_risk() -> None:
     assert abs(risk.value - least.value) <= risk.error + least.error
     by_hand = two_tokens(lambda t: np.exp(-t * t / 4), lambda t: np.exp(t * t / 4))
     assert float(risk.value) == pytest.approx(by_hand, abs=1e-9)
+
+
+def test_laws_tilted_by_a_normal_distribution_function() -> None:
+    """Regression: erfc in a density became Phi, which NumPy does not know: a NameError. 2 phi Phi(x) beside 2 phi Phi(-x)."""
+    half = exp(-(x**2) / 2) / sqrt(2 * pi)
+    task = Task.from_token_laws(ScalarLaw(half * erfc(-x / sqrt(2))), ScalarLaw(half * erfc(x / sqrt(2))), 2, 0)
+    t = np.linspace(-9, 9, 1801)
+    p1, p0 = (2 * np.exp(-t * t / 2) * ndtr(side * t) for side in (1, -1))
+    first, other = np.outer(p1, p0), np.outer(p0, p1)
+    expected = np.sum(first * other / (first + other)) / np.sum(first)
+    assert float(evaluate(bayes_risk(task), digits=10)) == pytest.approx(expected, abs=1e-10)
 
 
 @pytest.mark.parametrize("digits", [9, 20])
