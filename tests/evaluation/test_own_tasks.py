@@ -48,7 +48,9 @@ def test_the_likelihood_ratio_of_a_wider_law_attains_the_bayes_risk() -> None:
 def test_laws_tilted_by_a_normal_distribution_function() -> None:
     """Regression: erfc in a density became Phi, which NumPy does not know: a NameError. 2 phi Phi(x) beside 2 phi Phi(-x)."""
     half = exp(-(x**2) / 2) / sqrt(2 * pi)
-    task = Task.from_token_laws(ScalarLaw(half * erfc(-x / sqrt(2))), ScalarLaw(half * erfc(x / sqrt(2))), 2, 0)
+    task = Task.from_token_laws(
+        ScalarLaw(half * erfc(-x / sqrt(2))), ScalarLaw(half * erfc(x / sqrt(2))), length=2, noise=0
+    )
     t = np.linspace(-9, 9, 1801)
     p1, p0 = (2 * np.exp(-t * t / 2) * ndtr(side * t) for side in (1, -1))
     first, other = np.outer(p1, p0), np.outer(p0, p1)
