@@ -43,7 +43,7 @@ def value_of(expr: Expr, given: dict[str, Any], digits: int | None) -> Value:
     if isinstance(expr.body if isinstance(expr, LengthExpectation) else expr, BayesRisk):
         return value_of_bayes(expr, given, digits)
     if isinstance(expr, PopulationRisk):
-        given = expr.task.without_fixed(given)
+        given = without_fixed(given, L=expr.task.length, Delta=expr.task.noise)
         scale = expr.args[0].args[4]
         at = {
             symbol: exact(given.pop(symbol.name), symbol.name) for symbol in scale.free_symbols if symbol.name in given

@@ -11,7 +11,7 @@ from sympy import Expr, latex
 from symslr.expression.asked import Asked, AskedFormula
 from symslr.expression.quantity import Quantity
 from symslr.expression.value import Value
-from symslr.model.task import Task
+from symslr.model.task import Task, without_fixed
 
 Answer = Callable[[dict[Any, Any], int | None], Value]
 """(values by name, digits or None) -> the value."""
@@ -41,7 +41,9 @@ class Question(Asked):
         for name, own in given.items():
             if hasattr(own, "__len__") and not isinstance(own, str | Mapping):
                 raise ValueError(f"{name}: found {len(own)} numbers; expected one, or a curve: curve({name}=[...])")
-        return self.answer(given if self.task is None else self.task.without_fixed(given), digits)
+        if self.task is not None:
+            given = without_fixed(given, L=self.task.length, Delta=self.task.noise)
+        return self.answer(given, digits)
 
     def formula(self) -> Expr:
         """The definition.

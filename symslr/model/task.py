@@ -312,14 +312,6 @@ class Task:
         parts = {part.name: _put_in(getattr(self, part.name), given) for part in fields(self) if part.name != "length"}
         return Task(length=length, **parts)
 
-    def without_fixed(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Values by name without those of a length and a noise that the task has already, which have to be the same.
-
-        Raises:
-            ValueError: for another length or noise than the task's.
-        """
-        return without_fixed(values, L=self.length, Delta=self.noise)
-
     def named(self, name: str) -> Task:
         """The same task under another name."""
         return replace(self, name=name)

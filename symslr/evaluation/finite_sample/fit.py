@@ -49,7 +49,7 @@ def finite_sample(
 
     Args:
         values: symbol or name -> number: nu, Delta, L if the task has none, parameters of the kernel.
-        ridge: (r_k, r_v), both positive.
+        ridge: (r_k, r_v), both positive, or one number for both.
         precision: relative standard error of the risk to aim at.
         branch: "informed" or "uninformed" start, or "lowest": both, and the one of lowest energy.
         seed: of the scrambled Sobol points.
@@ -135,7 +135,8 @@ def finite_sample_curve(
     At every alpha both starts are tried. Every branch found is continued down to the smallest and up to the largest alpha.
 
     Args:
-        ridge: (r_k, r_v) at every alpha; None tunes them at each, starting from those of the next larger alpha.
+        ridge: (r_k, r_v), or one number for both, at every alpha; None tunes them at each, starting from those of the next
+            larger alpha.
 
     Raises:
         ValueError: for no alpha or the same one twice, and as ``finite_sample``.
@@ -143,8 +144,9 @@ def finite_sample_curve(
     check_alphas(alphas)
     problem = numeric_problem(task, attention, values)
     check_precision(precision)
-    ordered = sorted(training(alpha, ridge or USUAL_RIDGES).alpha for alpha in alphas)
-    ridges, states = ([Tuned(*ridge_pair(ridge))] * len(ordered), []) if ridge else _tuned(problem, ordered, seed)
+    ordered = sorted(training(alpha, USUAL_RIDGES if ridge is None else ridge).alpha for alpha in alphas)
+    given = None if ridge is None else [Tuned(*ridge_pair(ridge))] * len(ordered)
+    ridges, states = _tuned(problem, ordered, seed) if given is None else (given, [])
     fits = [training(alpha, tuned.ridge) for alpha, tuned in zip(ordered, ridges, strict=True)]
     points = {}
     for fit, found, tuned in zip(fits, track(problem, fits, seed, states), ridges, strict=True):
