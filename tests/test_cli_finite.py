@@ -67,17 +67,17 @@ CURVE = ("--length", "3", "--nu", "2", "--attention", "linear", "--rk", "1", "--
 
 
 def test_several_alphas_in_words_and_as_json(capsys):
-    code, out, _ = _run(capsys, *CURVE, "--alphas", "4,2")
+    code, out, _ = _run(capsys, *CURVE, "--alpha", "4,2")
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()[2:]] == ["4", "2"]
-    points = json.loads(_run(capsys, *CURVE, "--alphas", "4,2", "--json")[1])["points"]
+    points = json.loads(_run(capsys, *CURVE, "--alpha", "4,2", "--json")[1])["points"]
     assert [point["alpha"] for point in points] == ["4.0", "2.0"]
     assert points[0]["branch"] == "informed"
 
 
 def test_alphas_that_differ_are_told_apart(capsys):
     """Regression: six digits of each were printed, so that both lines were those of alpha = 2."""
-    out = _run(capsys, *CURVE, "--alphas", "2,2.0000001")[1]
+    out = _run(capsys, *CURVE, "--alpha", "2,2.0000001")[1]
     assert [line.split()[0] for line in out.splitlines()[2:]] == ["2.0", "2.0000001"]
 
 
@@ -93,15 +93,17 @@ def test_alphas_that_differ_are_told_apart(capsys):
             "--length: found 11; expected an integer",
         ),
         ((*SPIKED, "--rk", "1", "--rv", "1", "--branch", "best"), "--branch: found 'best'"),
-        ((*CURVE,), "--alpha: missing; expected a number such as 2, or several in --alphas"),
-        ((*CURVE, "--alphas", "1,two"), "--alphas: found '1,two'; expected numbers with commas between"),
-        ((*CURVE, "--alphas", ""), "--alphas: found ''; expected numbers with commas between"),
-        ((*SPIKED, "--alphas", ""), "--alpha: found with --alphas; expected one of them"),
-        ((*CURVE, "--alphas", "", "--bayes-optimal"), "--alphas: found with --bayes-optimal; expected --alpha"),
-        ((*CURVE, "--alphas", "1,1"), "--alphas: found 1, 1; expected distinct numbers"),
-        ((*CURVE, "--alphas", "1,-1"), "--alphas: found -1; expected a positive number"),
-        ((*CURVE, "--alphas", "1,2", "--branch", "informed"), "--branch: found with --alphas"),
-        ((*CURVE, "--alphas", ",".join(["1"] * 201)), "--alphas: found 201 numbers"),
+        ((*CURVE,), "missing option '--alpha'"),
+        ((*CURVE, "--alpha", "1,two"), "--alpha: found 'two'; expected a number such as 2"),
+        ((*CURVE, "--alpha", ""), "--alpha: found ''; expected a number such as 2"),
+        ((*CURVE, "--alpha", "1:2"), "--alpha: found '1:2'; expected LOW:HIGH:COUNT"),
+        ((*CURVE, "--alpha", "1,1"), "--alpha: found 1, 1; expected distinct numbers"),
+        ((*CURVE, "--alpha", "1,-1"), "--alpha: found -1; expected a positive number"),
+        ((*CURVE, "--alpha", "1,2", "--branch", "informed"), "--branch: found with several --alpha"),
+        (
+            (*CURVE, "--alpha", "1", "--nu", "1,2", "--shift", "1"),
+            "--shift: found 1; expected a finite number beside erf",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(capsys, arguments, message):

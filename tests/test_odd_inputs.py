@@ -64,6 +64,8 @@ FILES: dict[str, str | bytes] = {
     "log.toml": "[[sweep]]\nkind = 'bayes'\nlength = 3\nnu = {from = 0, to = 1, count = 3, spacing = 'log'}\n",
     "nested.toml": "[[sweep]]\nkind = 'bayes'\nlength = 3\nnu = [[1]]\n",
     "notastore.sqlite": "this is no database, though it is long enough to be looked at as one",
+    "sgd.toml": '[model]\nteachers = ["u"]\nlength = 1\nlabel = "u[1]"\n'
+    '[student]\nfields = ["w"]\npredictor = "w[1]"\nloss = "square"\n',
     "bad.py": "derivations = 3\n",
     "raises.py": "raise RuntimeError('no')\n",
     "syntax.py": "def (\n",

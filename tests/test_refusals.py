@@ -25,7 +25,7 @@ y = symbols("y", real=True)
     [
         ("digits: found 0", ["--digits", "0"], "--digits: found 0"),
         ("digits: found 0", ["--digits=0"], "--digits: found 0"),
-        ("alpha: found -1", ["--alphas", "1,-1"], "--alphas: found -1"),
+        ("alpha: found -1", ["--alpha", "1,-1"], "--alpha: found -1"),
         ("r_k: found 0", ["--rk", "0"], "--rk: found 0"),
         ("digits: found 0", ["--nu", "2"], "digits: found 0"),
         ("digits", ["--digits", "0"], "digits"),

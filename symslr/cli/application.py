@@ -149,7 +149,7 @@ def _as_typed(message: str, arguments: list[str]) -> str:
     name, colon, rest = message.partition(": ")
     plain = name.replace("_", "-"), name.replace("_", "")
     typed = {text.partition("=")[0] for text in arguments if text.startswith("--")}
-    meant = [f"--{word}{ending}" for word in plain for ending in ("", "s")]
+    meant = [f"--{word}" for word in plain]
     return next((f"{option}{colon}{rest}" for option in meant if colon and option in typed), message)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -15,14 +16,12 @@ from symslr.cli import grids, options
 from symslr.model.ranges import (
     LONGEST_FITTED,
     USUAL_PRECISION,
-    check_abundance,
     check_alphas,
     check_length,
     check_noise,
     check_precision,
 )
 from symslr.model.request import AttentionRequest, TaskRequest, read_attention, read_task, searched_names
-from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
     from symslr.evaluation.finite_sample import Tuned
@@ -63,13 +62,8 @@ def finite(
     kernel: str = options.KernelOption,
     normalise: str = options.NormaliseOption,
     offset: str = options.OffsetOption,
-    alpha: float = typer.Option(
-        None, "--alpha", parser=options.positive, help="Samples per dimension, alpha = N/D > 0."
-    ),
-    alphas: str = typer.Option(
-        None,
-        "--alphas",
-        help="Several such numbers, as 1,2,4, in place of --alpha: each branch is followed along them.",
+    alpha: str = typer.Option(
+        ..., "--alpha", help="Samples per dimension, alpha = N/D > 0: 2, a list 1,2,4, or LOW:HIGH:COUNT."
     ),
     rk: float = typer.Option(
         None, "--rk", parser=options.positive, help="Ridge of the key, r_k > 0; the fit pays r_k |k|^2 / 2."
@@ -106,72 +100,58 @@ def finite(
 ) -> None:
     """Test risk of an attention fitted to N = alpha D samples with ridges, as D grows: the replica-symmetric prediction.
 
-    --nu and --length take several numbers, as LOW:HIGH:COUNT or with commas: then a table is printed.
+    Along several --alpha each branch is followed. --nu and --length take several numbers too, as LOW:HIGH:COUNT or with
+    commas: then, and with --csv, --plot or --bayes-optimal, a table of the risks of --branch is printed.
     """
-    if alpha is None and alphas is None:
-        raise ValueError("--alpha: missing; expected a number such as 2, or several in --alphas")
-    if alpha is not None and alphas is not None:
-        raise ValueError("--alpha: found with --alphas; expected one of them")
-    grid = grids.axes({"length": length, "nu": nu})
-    is_table = bool(grid or csv or plot)
+    texts = {"length": length, "nu": nu, "alpha": alpha}
+    grid = grids.axes(texts)
+    alphas = grids.numbers("alpha", alpha, options.positive)
     if optimal:
-        if alphas is not None and not is_table:
-            raise ValueError("--alphas: found with --bayes-optimal; expected --alpha")
         of_a_fit = {"--tuned": tuned, "--attention": attention, "--kernel": kernel}
         of_a_fit |= {"--rk": rk, "--rv": rv, "--branch": branch, "--shift": shift, "--precision": precision}
         if found := next((name for name, given in of_a_fit.items() if given is not None and given is not False), None):
             raise ValueError(f"{found}: found with --bayes-optimal, where nothing is fitted; expected it without")
-    given = None if optimal else _ridge(rk, rv, tuned)
-    if is_table:
-        end_after(seconds, "ask for fewer points")
-
-        def at(point: dict[str, Any]) -> Value:
-            asked_task = read_task(task, point.get("length"), point.get("nu"), noise, dash="--")
-            asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
-            _check_task(asked_task)
-            problem, chosen = options.made(asked_task, asked_attention)
-            from symslr.face.tasks import bayes_optimal, fitted
-
-            if optimal:
-                return bayes_optimal(problem.task, seed=seed)(problem.values, alpha=point["alpha"])
-            own = dict.fromkeys(searched_names(asked_attention, asked_task), shift or 0.0)
-            accuracy = USUAL_PRECISION if precision is None else precision
-            ridge, start = "tuned" if given is None else given, branch or BRANCHES[0]
-            fit = fitted(problem.task, chosen, ridge=ridge, precision=accuracy, branch=start, seed=seed)
-            return fit({**problem.values, **own}, alpha=point["alpha"])
-
-        every = {name: [text] for name, text in (("length", length), ("nu", nu)) if text is not None} | grid
-        every["alpha"] = [repr(alpha)] if alphas is None else list(map(repr, _numbers(alphas)))
-        title = "Bayes-optimal risk" if optimal else "Test risk"
-        grids.show(title, at, every, csv, plot, as_json)
-        return
-    if optimal:
-        asked_task = read_task(task, length, nu, noise, dash="--")
-        _check_task(asked_task)
-        end_after(seconds, "ask for a smaller alpha or a shorter length")
-        _bayes_optimal(asked_task, alpha, seed, as_json)
-        return
-    if alphas is not None and branch is not None:
-        raise ValueError("--branch: found with --alphas, which shows every branch; expected --alpha")
-    path: list[float] = [] if alphas is None else _numbers(alphas)
-    if path:
-        check_alphas(path)
-    else:
-        check_abundance(alpha)
+    ridge = None if optimal else _ridge(rk, rv, tuned)
+    check_alphas(alphas)
     precision = USUAL_PRECISION if precision is None else precision
     check_precision(precision)
-    asked_task = read_task(task, length, nu, noise, dash="--")
     asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
-    _check_task(asked_task)
-    own = dict.fromkeys(searched_names(asked_attention, asked_task), shift or 0.0)
+
+    def asked(point: Mapping[str, str | None]) -> TaskRequest:
+        found = read_task(task, point.get("length"), point.get("nu"), noise, dash="--")
+        _check_task(found)
+        return found
+
+    first = asked({**texts, **{name: each[0] for name, each in grid.items()}})
+    own = dict.fromkeys(searched_names(asked_attention, first), shift or 0.0)
     if shift is not None and not (own and isfinite(shift)):
         raise ValueError(
             f"--shift: found {shift:g}; expected a finite number beside erf attention, which alone has a shift"
         )
-    aim = Aim(given, path, precision, branch or BRANCHES[0], own, seed)
-    instead = "ask for one --alpha" if path else "give ridges (--rk, --rv)" if given is None else LESS
-    end_after(seconds, instead)
-    _fit(asked_task, asked_attention, alpha, aim, as_json)
+    if csv or plot or grid.keys() - {"alpha"} or (optimal and grid):
+        end_after(seconds, "ask for fewer points")
+
+        def at(point: dict[str, Any]) -> Value:
+            problem, chosen = options.made(asked(point), asked_attention)
+            from symslr.face.tasks import bayes_optimal, fitted
+
+            if optimal:
+                return bayes_optimal(problem.task, seed=seed)(problem.values, alpha=point["alpha"])
+            how: dict[str, Any] = {"precision": precision, "branch": branch or BRANCHES[0], "seed": seed}
+            fit = fitted(problem.task, chosen, ridge="tuned" if ridge is None else ridge, **how)
+            return fit({**problem.values, **own}, alpha=point["alpha"])
+
+        every = {name: [text] for name, text in texts.items() if text is not None} | grid
+        grids.show("Bayes-optimal risk" if optimal else "Test risk", at, every, csv, plot, as_json)
+        return
+    if optimal:
+        end_after(seconds, "ask for a smaller alpha or a shorter length")
+        _bayes_optimal(first, alphas[0], seed, as_json)
+        return
+    if grid and branch is not None:
+        raise ValueError("--branch: found with several --alpha, which show every branch; expected one, or --csv")
+    end_after(seconds, "ask for one --alpha" if grid else "give ridges (--rk, --rv)" if ridge is None else LESS)
+    _fit(first, asked_attention, alphas, Aim(ridge, precision, branch or BRANCHES[0], own, seed), as_json)
 
 
 LESS = "ask for a larger --precision"
@@ -179,11 +159,10 @@ LESS = "ask for a larger --precision"
 
 @dataclass(frozen=True)
 class Aim:
-    """How a fit is sought: its ridges (None: the best), the alphas of a curve, and the accuracy, the branch,
-    the numbers of the kernel's own parameters, and the seed."""
+    """How a fit is sought: its ridges (None: the best), the accuracy, the branch, the numbers of the kernel's own
+    parameters, and the seed."""
 
     ridge: tuple[float, float] | None
-    path: list[float]
     precision: float
     branch: str
     own: dict[str, float]
@@ -199,15 +178,16 @@ def _check_task(wanted: TaskRequest) -> None:
         check_noise(float(wanted.noise))
 
 
-def _fit(task: TaskRequest, attention: AttentionRequest, alpha: float, aim: Aim, as_json: bool) -> None:
-    """Print the fit at one alpha, or along a curve."""
+def _fit(task: TaskRequest, attention: AttentionRequest, alphas: list[float], aim: Aim, as_json: bool) -> None:
+    """Print the fit at one alpha, or along several."""
     problem, chosen = options.made(task, attention)
     from symslr.evaluation.finite_sample import Tuned, finite_sample, tuned_finite_sample
 
     values: dict[Any, Any] = {**problem.values, **aim.own}
-    if aim.path:
-        _curve(problem, chosen, values, aim, as_json)
+    if len(alphas) > 1:
+        _curve(problem, chosen, values, alphas, aim, as_json)
         return
+    (alpha,) = alphas
     how: dict[str, Any] = {"alpha": alpha, "precision": aim.precision, "seed": aim.seed}
     if aim.ridge is None:
         found, tuned = tuned_finite_sample(problem.task, chosen, values, **how)
@@ -260,23 +240,11 @@ def _remarks(tuned: Tuned) -> str:
     return "".join(f", {remark}" for remark in tuned.remarks)
 
 
-def _numbers(text: str) -> list[float]:
-    parts = text.split(",")
-    if len(parts) > MOST_ALPHAS:
-        raise ValueError(f"--alphas: found {len(parts)} numbers; expected at most {MOST_ALPHAS}")
-    try:
-        return [float(read_number(part)) for part in parts]
-    except ValueError:
-        raise ValueError(f"--alphas: found {text!r}; expected numbers with commas between, such as 1,2,4") from None
-
-
-MOST_ALPHAS = 200
-
-
 def _curve(
     problem: Problem,
     chosen: Attention,
     values: dict[Any, Any],
+    alphas: list[float],
     aim: Aim,
     as_json: bool,
 ) -> None:
@@ -284,7 +252,7 @@ def _curve(
     from symslr.evaluation.finite_sample import finite_sample_curve
 
     points = finite_sample_curve(
-        problem.task, chosen, values, alphas=aim.path, ridge=aim.ridge, precision=aim.precision, seed=aim.seed
+        problem.task, chosen, values, alphas=alphas, ridge=aim.ridge, precision=aim.precision, seed=aim.seed
     )
     if as_json:
         about = {**problem.as_json(), "attention": chosen.name}

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from symslr.cli.options import shown
+from symslr.cli import options
 from symslr.model.text_numbers import in_short, read_number, split_outside
 
 if TYPE_CHECKING:
     from symslr.expression.value import Value
+
+Number = TypeVar("Number", int, float)
 
 MOST = 10_000
 """Numbers of one axis."""
@@ -43,6 +45,18 @@ def axes(texts: Mapping[str, str | None]) -> dict[str, list[str]]:
     return found
 
 
+def numbers(name: str, text: str, read: Callable[[str], Number]) -> list[Number]:
+    """The numbers that an option names, one or several, each as ``read`` takes it.
+
+    Raises:
+        ValueError: in one line, as ``axes`` and ``read``.
+    """
+    try:
+        return [read(part) for part in axes({name: text}).get(name, [text])]
+    except typer.BadParameter as problem:
+        raise ValueError(f"--{name}: {problem.message}") from None
+
+
 def spaced(text: str, what: str, expected: str, most: int) -> list[Fraction]:
     """LOW:HIGH:COUNT as so many numbers, evenly spaced.
 
@@ -51,7 +65,7 @@ def spaced(text: str, what: str, expected: str, most: int) -> list[Fraction]:
     """
     parts = text.split(":")
     if len(parts) != 3 or not parts[2].strip().isdecimal() or not 2 <= int(parts[2]) <= most:
-        raise ValueError(f"{what}: found {shown(text)}; {expected}")
+        raise ValueError(f"{what}: found {options.shown(text)}; {expected}")
     low, high = (Fraction(read_number(part, what=what)) for part in parts[:2])
     steps = int(parts[2]) - 1
     return [(low * (steps - n) + high * n) / steps for n in range(steps + 1)]
@@ -69,7 +83,7 @@ def check_files(csv: Path | None, plot: Path | None) -> None:
 def show(
     title: str,
     value: Callable[[dict[str, Any]], Value],
-    grid: Mapping[str, list[str]],
+    grid: Mapping[str, Sequence[Any]],
     csv: Path | None,
     plot: Path | None,
     as_json: bool,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from symslr.budget import end_after
-from symslr.cli import options
+from symslr.cli import grids, options
 from symslr.model.text_numbers import read_number
 from symslr.model.text_tree import NameKind, read_tree
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from symslr.evaluation.separation import SeparationReport
     from symslr.evaluation.separation.widths import SufficientWidths
+    from symslr.expression.value import Value
 
 
 FEW = 6
@@ -40,7 +42,9 @@ def separation(
     a1: str = typer.Option(..., "--a1", help="Mark in data set D1, a number >= 0."),
     b: str = typer.Option(..., "--b", help="Entry of the class columns, a number > 0."),
     c: str = typer.Option(..., "--c", help="Entry of the constant column, a number >= 0."),
-    m: int = typer.Option(..., "--m", parser=options.integer, help="Width of the network, its number of neurons."),
+    m: str = typer.Option(
+        ..., "--m", help="Width of the network, its number of neurons: 52, a list 4,40,200, or LOW:HIGH:COUNT."
+    ),
     margin: str = typer.Option(
         "1/10", "--margin", help="Sets the threshold of the neurons, tau = (c + margin) sqrt(log n)."
     ),
@@ -54,13 +58,20 @@ def separation(
         None, "--delta", help="Also print the widths at which failure has at most this probability, in (0, 1)."
     ),
     digits: int = options.DigitsOption,
+    csv: Path = grids.CsvOption,
+    plot: Path = grids.PlotOption,
     seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
     """Exact probability, over random weights, that a network tells D0 from D1 with --kernel and does not with --rival.
 
-    Data sets and network are those of arXiv 2310.11685.
+    Data sets and network are those of arXiv 2310.11685. For several --m a table is printed, of one marked row.
     """
+    grid = grids.axes({"m": m})
+    widths_asked = grids.numbers("m", m, options.integer)
+    is_table = bool(grid or csv or plot)
+    if is_table and delta is not None:
+        raise ValueError("--delta: found together with several --m, --csv or --plot; expected one --m alone")
     marks = {"a0": a0, "a1": a1, "b": b, "c": c, "margin": margin, "beta": beta}
     read = {name: read_number(text, what=f"--{name}") for name, text in marks.items()}
     for what, text in (("--kernel", kernel), ("--rival", rival)):
@@ -74,13 +85,22 @@ def separation(
 
     exact = {name: exactly(number) for name, number in read.items()}
     made = None if cross is None else Marks(*map(exactly, cross))
-    parameters = construction(n=n, d=d, t=t, m=m, keys=made, **exact)
+    by_width = {own: construction(n=n, d=d, t=t, m=own, keys=made, **exact) for own in widths_asked}
+    parameters = by_width[widths_asked[0]]
     from symslr.evaluation.separation import separation_report
     from symslr.evaluation.separation.widths import failure_allowed, sufficient_widths
 
     goal = None if allowed is None else failure_allowed(exactly(allowed))
     end_after(seconds, f"ask for fewer digits (--digits {FEW}) or fewer rows (--n)")
-    found = separation_report(parameters, _kernel(kernel, "--kernel"), _kernel(rival, "--rival"), digits)
+    kernels = _kernel(kernel, "--kernel"), _kernel(rival, "--rival")
+    if is_table:
+
+        def at(point: dict[str, Any]) -> Value:
+            return separation_report(by_width[point["m"]], *kernels, digits).fixed_row
+
+        grids.show("P(separates), one marked row", at, {"m": widths_asked}, csv, plot, as_json)
+        return
+    found = separation_report(parameters, *kernels, digits)
     if not as_json:  # before the widths, which take longer
         shown = ", ".join(f"{name}={text}" for name, text in {"n": n, "d": d, "t": t, **marks, "m": m}.items())
         shown += "" if keys is None else f", keys and values {keys}"
@@ -94,7 +114,7 @@ def separation(
             typer.echo(json.dumps(found.as_json() | ({} if widths is None else {"widths": widths.as_json()})))
     if widths is not None and not as_json:
         typer.echo(f"  widths at which failure has probability at most {delta}, one marked row:")
-        _show_widths(widths, m)
+        _show_widths(widths, widths_asked[0])
 
 
 def _show(found: SeparationReport) -> None:

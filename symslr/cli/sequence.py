@@ -81,7 +81,7 @@ def bayes_optimal(
     Along several alphas the solution of an uninformed start is followed; an informed start tells hard phases.
     """
     own = _model(model)
-    alphas = [float(read_number(text, what="--alpha")) for text in grids.axes({"alpha": alpha}).get("alpha", [alpha])]
+    alphas = grids.numbers("alpha", alpha, options.number)
     grids.check_files(csv, plot)
     end_after(seconds, "ask for fewer points")
     from symslr.evaluation.sequence.bayes_optimal import curve
@@ -124,7 +124,7 @@ def dynamics(
     It begins at Q = 1 with overlaps of 0.01.
     """
     own = _model(model)
-    at = [float(read_number(text, what="--times")) for text in grids.axes({"times": times}).get("times", [times])]
+    at = grids.numbers("times", times, options.number)
     end_after(seconds, "ask for a shorter time")
     found = own.dynamics(at, gamma=gamma, ridge=ridge, seed=seed)
     rows: list[dict[str, Any]] = [
@@ -158,7 +158,7 @@ def fitted(
     The fit pays the loss of every sample and lambda |w|^2 / 2 for every direction w.
     """
     own = _model(model)
-    alphas = [float(read_number(text, what="--alpha")) for text in grids.axes({"alpha": alpha}).get("alpha", [alpha])]
+    alphas = grids.numbers("alpha", alpha, options.number)
     ridges = [float(read_number(text, what="--ridge")) for text in ridge.split(",")]
     end_after(seconds, "ask for fewer points")
     points = []

@@ -62,9 +62,9 @@ def check_abundance(alpha: float) -> None:
 
 def check_alphas(alphas: Sequence[float]) -> None:
     """Refuse no alpha, the same one twice, and one that ``check_abundance`` refuses."""
-    alphas = [real_number(alpha, "alphas") for alpha in alphas]
+    alphas = [real_number(alpha, "alpha") for alpha in alphas]
     if not alphas or len(set(alphas)) < len(alphas):
-        raise ValueError(f"alphas: found {', '.join(f'{a:g}' for a in alphas) or 'none'}; expected distinct numbers")
+        raise ValueError(f"alpha: found {', '.join(f'{a:g}' for a in alphas) or 'none'}; expected distinct numbers")
     for alpha in alphas:
         check_abundance(alpha)
 

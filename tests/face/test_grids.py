@@ -49,3 +49,28 @@ def test_a_number_may_be_a_formula() -> None:
     assert (
         abs(float(at["value"]) - float(s.population_risk(s.SpikedSLR(2, 3, 0), "softmax")(a="sqrt(2*log(3))"))) < 1e-12
     )
+
+
+def test_fits_and_bayes_optimal_risks_over_alpha(tmp_path: Path) -> None:
+    """Regression: --alpha took one number, and no table of a fit was drawn over it."""
+    fit = ("--attention", "linear", "--length", "3", "--nu", "2", "--rk", "1", "--rv", "1", "--precision", "0.05")
+    files = ("--csv", str(tmp_path / "t.csv"), "--plot", str(tmp_path / "p.pdf"))
+    found = json.loads(_said("finite", *fit, "--alpha", "1:2:2", "--json", *files))
+    curve = s.fitted(s.SpikedSLR(noise=0), "linear", ridge=1, precision=0.05).curve(length=[3], nu=[2], alpha=[1, 2])
+    assert found == curve.rows()
+    assert (tmp_path / "t.csv").read_text() == curve.to_csv()
+    assert (tmp_path / "p.pdf").read_bytes().startswith(b"%PDF")
+    best = json.loads(_said("finite", "--length", "2", "--nu", "1,2", "--alpha", "1,3/2", "--bayes-optimal", "--json"))
+    assert [(row["nu"], row["alpha"]) for row in best] == [(1, 1), (1, 1.5), (2, 1), (2, 1.5)]
+    assert best[3:] == s.bayes_optimal(s.SpikedSLR(noise=0)).curve(length=[2], nu=[2], alpha=["3/2"]).rows()
+
+
+def test_separation_over_widths(tmp_path: Path) -> None:
+    """Regression: --m took one number."""
+    network = {"n": 12, "d": 8, "t": 2, "a0": ".1", "a1": "1.5", "b": ".5", "c": ".2"}
+    options = [word for name, own in network.items() for word in (f"--{name}", str(own))]
+    said = _said("separation", *options, "--m", "4:12:3", "--json", "--csv", str(tmp_path / "t.csv"))
+    curve = s.separation(**network).curve(m=[4, 8, 12], digits=15)
+    assert json.loads(said) == curve.rows()
+    assert (tmp_path / "t.csv").read_text() == curve.to_csv()
+    assert "P(separates), one marked row\n  m " in _said("separation", *options, "--m", "4,8")

@@ -160,8 +160,8 @@ def dynamics(
         CannotEvaluate: where the order parameters run away.
     """
     at = np.array([float(own) for own in times])
-    if not len(at) or at[0] < 0 or np.any(np.diff(at) <= 0):
-        raise ValueError("times: found numbers that do not rise from 0 on; expected such as 0,1,10")
+    if not len(at) or at[0] < 0 or np.any(np.diff(at) <= 0) or not np.all(np.isfinite(at)):
+        raise ValueError("times: found numbers that are not finite, or do not rise from 0 on; expected such as 0,1,10")
     if not (gamma >= 0 and ridge >= 0):
         raise ValueError(f"gamma, ridge: found {gamma:g}, {ridge:g}; expected numbers from 0 on")
     began = time.perf_counter()
