@@ -63,7 +63,11 @@ def separation(
     seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
-    """Exact probability, over random weights, that a network tells D0 from D1 with --kernel and does not with --rival.
+    """Exact probability, over random weights, that the network with --kernel tells D1 from D0 and that with --rival does not.
+
+    With one set of weights, the network with --kernel is above 0 on D1 and 0 on D0, and the one with --rival is 0 on both:
+    that is what "does not" means here. Where it only means that the rival is not itself above 0 on D1 and 0 on D0 (it may
+    be above 0 on both, or on D0 alone), the probability is at least the one that is printed.
 
     Data sets and network are those of arXiv 2310.11685. For several --m a table is printed, of one marked row.
     """

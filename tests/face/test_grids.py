@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import symslr as s
 from symslr.cli.grids import axes
+from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation
+from symslr.simulate.separation import attention_on, network, threshold
 from tests.forked import answered
 
 
@@ -74,3 +77,24 @@ def test_separation_over_widths(tmp_path: Path) -> None:
     assert json.loads(said) == curve.rows()
     assert (tmp_path / "t.csv").read_text() == curve.to_csv()
     assert "P(separates), one marked row\n  m " in _said("separation", *options, "--m", "4,8")
+
+
+def test_the_event_of_separation_is_the_one_that_the_help_defines() -> None:
+    """By all sign matrices: the rival is 0 on both data sets; that it does not do the same is more likely."""
+    given = {"n": 12, "d": 8, "t": 2, "a0": ".1", "a1": "1.5", "b": ".5", "c": ".2", "m": 2, "margin": "1/3"}
+    made = Separation(**given)
+    bits = np.arange(2 ** (made.d * made.m))[:, None] >> np.arange(made.d * made.m) & 1
+    signs = np.where(bits, 1.0, -1.0).reshape(-1, made.d, made.m)
+    fires = {
+        (kernel, which): network(attention_on(made, kernel, which, 0), signs, threshold(made)) > 0
+        for kernel in (SOFTMAX_KERNEL, LINEAR_KERNEL)
+        for which in (0, 1)
+    }
+    tells, rival_too = (fires[kernel, 1] & ~fires[kernel, 0] for kernel in (SOFTMAX_KERNEL, LINEAR_KERNEL))
+    silent = ~fires[LINEAR_KERNEL, 0] & ~fires[LINEAR_KERNEL, 1]
+    options = [word for name, own in given.items() for word in (f"--{name}", str(own))]
+    assert float(json.loads(_said("separation", *options, "--json"))["fixed_row"]["value"]) == np.mean(tells & silent)
+    assert 0 < np.mean(tells & silent) < np.mean(tells & ~rival_too)
+    said = " ".join(_said("separation", "--help").replace("│", " ").split())
+    assert "the network with --kernel is above 0 on D1 and 0 on D0, and the one with --rival is 0 on both" in said
+    assert "the rival is not itself above 0 on D1 and 0 on D0" in said
