@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from flint import arb, ctx
 from mpmath import mp
-from sympy import Expr, Integer, Rational, Symbol, erf, exp, log, oo, pi, sqrt
+from sympy import Expr, Integer, Rational, Symbol, erf, exp, oo, pi, sqrt
 
 from symslr import evaluate
-from symslr.evaluation.certified.outer import taylor_at_zero
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention
@@ -110,18 +109,3 @@ def test_what_has_no_proof_is_refused_with_the_reason() -> None:
         evaluate(population_risk(MaxSLR(noise=0), softplus), {"L": 2, "nu": 30, "a": 1}, 15, "arb")
     with pytest.raises(CannotEvaluate, match="largest"):
         evaluate(population_risk(MaxSLR(oo, noise=0), softplus), {"L": 2, "a": 1}, 20, "arb")
-
-
-PAIRS = [
-    ((log(1 + exp(z)), exp(2 * z)), (1, 1), 0),
-    ((1 + z**2, exp(z)), (1, 6), Rational(1, 2)),
-    ((exp(z), 2 + erf(z)), (0, 9), 0),
-]
-"""Kernels, copies of the two factors, and the offset of the first variable."""
-NATS = 26.0
-"""To which the integral that few nodes are held against is known: far more than they give."""
-
-
-def beginning_without_rest(*arguments: Any) -> Any:
-    found = taylor_at_zero(*arguments)
-    return found.like(found.polynomial)

@@ -54,7 +54,7 @@ ERROR_TERMS = {
     "symslr/referee/one_token.py": {"error"},
     "symslr/referee/rounding.py": {"error"},
     "symslr/evaluation/panels/axis.py": {"relative_error", "left_factor", "right_factor", "whole_factor"},
-    "symslr/evaluation/certified/outer.py": {"outer_error"},
+    "symslr/evaluation/panels/lattice.py": {"beyond", "bound"},
     "symslr/evaluation/separation/widths.py": {"_tail"},
     "symslr/evaluation/sampling/scatter.py": {"standard_error"},
 }

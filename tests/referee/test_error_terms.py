@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from flint import arb
 
 from symslr.check.zscore import REJECT, SampleMean
-from symslr.evaluation.certified.outer import outer_error, outer_strip
-from symslr.evaluation.panels import axis
+from symslr.evaluation.panels import axis, lattice
 from symslr.evaluation.sampling.scatter import standard_error
 from symslr.evaluation.separation.widths import _tail
 from symslr.expression.expectation import SequenceExpectation
@@ -134,7 +134,8 @@ def at_the_vertex() -> tuple[float, float]:
 
 TIGHT: dict[str, Callable[[], tuple[float, float]]] = {
     "the rule in log u": lambda: (axis.relative_error(WIDE, 1), of_the_rule()),
-    "the rule in log u, in balls": lambda: (float(outer_error(1, WIDE, outer_strip(1, WIDE)).mid()), of_the_rule()),
+    "an error from its logarithm": lambda: (float(lattice.bound(-3.0)), exp(-3)),
+    "nodes beyond a chord": lambda: (float(lattice.beyond([arb(2) ** n for n in range(4)]).upper()), 1.0),
     "nodes before the first": lambda: (
         axis.left_factor(1.0, 1) * -expm1(-1e-3),
         trapezoid(1.0, 1, -60, 1, log(1e-3)),

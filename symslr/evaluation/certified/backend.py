@@ -12,16 +12,16 @@ from mpmath import log10, mpf
 from sympy import Abs, Basic, Expr, Function, Integral, Symbol
 
 from symslr.algebra.equal_forms import EqualForms
-from symslr.evaluation.certified.exponential import laplace_integral
-from symslr.evaluation.certified.normal_form import Monomial, normal_form
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.form import grouped, laplace_form
 from symslr.evaluation.nodes.node import outermost
 from symslr.evaluation.numbers.balls import centre
 from symslr.evaluation.numbers.elementary import elementary_ball
 from symslr.evaluation.panels.in_balls import BallIntegrals
+from symslr.evaluation.panels.lattice import laplace_integral
 from symslr.evaluation.panels.line import enclosed_integral
 from symslr.evaluation.panels.moments import Moments
+from symslr.evaluation.panels.on_lattices import Monomial, normal_form
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation
 from symslr.expression.folded import Minimum
 from symslr.expression.value import Kind, Value

@@ -1,27 +1,37 @@
-"""The trapezoid rule in v = log u: its step and what lies beyond its ends, by theorems (docs/proofs.md, sections 3 and 5)."""
+"""The trapezoid rule in v = log u: its step and what lies beyond its ends, by theorems (docs/proofs.md, sections 3, 4 and 8)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import atan, cos, exp, expm1, gamma, pi
+from math import cos, exp, expm1, gamma, inf, log, pi, tan
 
 RIGHTMOST = 2000.0
 """Ends lie between these v: e^{-u kappa} has an exponent of |v| digits, and tables hold a million of them."""
+INSIDE = 1 - 1e-12
+"""Strips end before pi/2 by this factor."""
+
+
+def log_relative_error(step: float, k: float, s: float = inf) -> float:
+    """log of the relative error of the rule for u^k e^{-u S}, of any S > 0; and beside a Gaussian density of width s in v."""
+    low, d = 0.0, INSIDE * pi / 2
+    while d - low > 1e-6 * d:  # the half-width of the strip for which it is least
+        middle = (low + d) / 2
+        low, d = (low, middle) if middle / s / s + k * tan(middle) > 2 * pi / step else (middle, d)
+    rest = 2 * pi * d / step
+    return (d / s) ** 2 / 2 + log(2) - k * log(cos(d)) - rest - log(-expm1(-rest))
 
 
 def relative_error(step: float, k: float) -> float:
     """Of the rule for u^k e^{-u S}, of any S > 0: relative to the integral."""
-    d = atan(2 * pi / (step * k))
-    rest = 2 * pi * d / step
-    return 2 * cos(d) ** -k / expm1(rest) if rest < 700 else 0.0
+    return exp(min(log_relative_error(step, k), 700.0))
 
 
-def step_for(nats: float, k: float) -> float:
+def step_for(nats: float, k: float, s: float = inf) -> float:
     """The largest step, to a hundredth, with a relative error below e^-nats."""
-    low, high = 1e-3, 4.0
+    low, high = 0.0, 4.0
     while high - low > 0.005 * low:
         middle = (low + high) / 2
-        low, high = (middle, high) if relative_error(middle, k) <= exp(-nats) else (low, middle)
+        low, high = (middle, high) if log_relative_error(middle, k, s) <= -nats else (low, middle)
     return low
 
 
