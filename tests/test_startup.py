@@ -47,7 +47,7 @@ QUICK = [
     ("finite", "--length", "3", "--nu", "1", "--rk", "1", "--rv", "1", "--alpha", "2", "--shift", "1"),
     ("finite", "--length", "3", "--nu", "1", "--rk", "1", "--rv", "1", "--alpha", "2", "--noise", "1e9"),
     ("finite", "--length", "11", "--nu", "1", "--rk", "1", "--rv", "1", "--alpha", "2"),
-    ("finite", "--length", "3", "--nu", "1", "--rk", "1", "--rv", "1", "--alphas", "1,1"),
+    ("finite", "--length", "3", "--nu", "1", "--rk", "1", "--rv", "1", "--alpha", "1,1"),
     ("finite", "--length", "3", "--nu", "1", "--alpha", "2", "--bayes-optimal", "--precision", "0.01"),
     ("derive",),
     ("derive", "no-such-derivation"),
