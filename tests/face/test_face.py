@@ -201,7 +201,8 @@ def test_values_are_numbers_with_errors() -> None:
         1 / _value(0.1, 0.2)
     assert f"{s.bayes_risk(SPIKED)(nu=2):.6f}" == "0.352423"
     assert float(np.asarray(one)) == 2.0
-    assert s.bayes_risk(SPIKED)(nu=2).latex() == "0.352423268884167107"
+    assert "0.352423268884167107072769293457".startswith(s.bayes_risk(SPIKED)(nu=2).latex()[:-1])
+    assert _value(0.123456, 0.001).latex() == "0.123"
     assert sum([one, two]).value == -1
     assert abs(float((one**2).error) - 0.41) < 1e-12
     assert abs(float(one**-1) - 0.5) < 1e-15

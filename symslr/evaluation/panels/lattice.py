@@ -35,8 +35,8 @@ ZOOMS, ZOOM_POINTS = 5, 61
 """The maximum of the integrand is searched on a grid, several times, each time between the neighbours of the highest point."""
 WINDOW_POINTS = 400
 """Points of the grid on which the integrand is estimated."""
-MOST_SAMPLES = 1 << 22
-"""Of one table: some ten seconds."""
+MOST_SAMPLES = 1 << 20
+"""Of one table: some four seconds."""
 
 
 def laplace_integral(term: Monomial, bits: int) -> Any:
