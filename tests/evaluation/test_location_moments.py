@@ -39,7 +39,7 @@ SIGMOID = Attention(1 / (1 + exp(-x)), normaliser=None, name="sigmoid")
 
 
 def task(length: Any, strength: object = 4, **law: Any) -> Task:
-    return LocationTask(strength=strength, length=length, noise=0, **law)
+    return LocationTask(nu=strength, length=length, noise=0, **law)
 
 
 def row(law: Task, attention: Attention, scale: float) -> np.ndarray:
