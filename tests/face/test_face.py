@@ -294,6 +294,15 @@ def test_separation_and_landscape() -> None:
     land = s.landscape(SPIKED, "softmax", nu=2)
     at = np.array([1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0])
     assert abs(land.risk(at) - 0.36248138283633) < 1e-9
+    assert land.risk(m_kk=1, m_vv=1, q_kk=1, q_vv=1) == land.risk(at)
+    flow = land.flow({"m_kk": 0.1, "m_vv": 0.1, "q_kk": 1, "q_vv": 1}, np.linspace(0, 50, 6)).to_dataframe()
+    assert list(flow.columns) == ["time", *land.names, "risk"]
+    assert flow.time.tolist() == [0, 10, 20, 30, 40, 50]
+    assert (np.diff(flow.risk) < 0).all()
+    bayes = float(s.bayes_risk(SPIKED)(nu=2))
+    assert 0 < flow.risk.iloc[-1] - bayes < 1e-3
+    with pytest.raises(ValueError, match="order parameters: found m_zz; expected some of m_kk"):
+        land.risk(m_zz=1)
 
 
 def test_selections_on_a_weight_and_on_a_law() -> None:
