@@ -183,12 +183,13 @@ class Landscape:
         """Names of the seven order parameters and the kernel's own: the order of every gradient."""
         return (*NAMES, *(symbol.name for symbol in self.kernel.parameters))
 
-    def point(self, at: Array | Mapping[str, float] = {}, **named: float) -> Array:
+    def point(self, at: Array | Mapping[str, float] | None = None, **named: float) -> Array:
         """Numbers in the order of ``names``: an array of them, or some by name beside zeros; ``named`` ones win.
 
         Raises:
             ValueError: for another name, another count of numbers, and order parameters that no vectors have.
         """
+        at = {} if at is None else at
         if not isinstance(at, Mapping) and np.shape(at) != (len(self.names),):
             raise ValueError(
                 f"order parameters: found the shape {np.shape(at)}; expected one of {', '.join(self.names)} each"
@@ -200,7 +201,7 @@ class Landscape:
         OrderParameters.of(found[:7])
         return found
 
-    def risk(self, at: Array | Mapping[str, float] = {}, **named: float) -> float:
+    def risk(self, at: Array | Mapping[str, float] | None = None, **named: float) -> float:
         """E at a ``point``: ``risk(m_kk=1, q_kk=1)``.
 
         Raises:
