@@ -14,6 +14,7 @@ from symslr.check.points import symbols_of
 from symslr.check.report import Comparison, Verdict
 from symslr.model.exact import exact
 from symslr.model.text import parse_expression
+from symslr.theory.symbolic import closed
 
 
 class Answer(StrEnum):
@@ -96,7 +97,7 @@ def compare(expr: Expr, formula: Expr | str) -> Agreement:
 
 
 def _chain(expr: Expr) -> Derivation:
-    """From the quantity to what rules derive of it, also inside a mean over the length and a derivative."""
+    """From the quantity to what rules derive of it, in closed form where there is one; also inside a mean over lengths."""
     chain = Derivation(expr)
     for quantity in chain.quantities:
         try:
@@ -104,4 +105,4 @@ def _chain(expr: Expr) -> Derivation:
         except ValueError:
             continue
         chain = derived if quantity == expr else chain.apply(Cite(derived))
-    return chain
+    return closed(chain)
