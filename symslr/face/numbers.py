@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Derivative, Expr, Integral, Symbol, erf, oo, powsimp, sqrt
+from sympy import Derivative, Expr, Integral, erf, oo, powsimp, sqrt
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.engine import evaluate
-from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.bayes import value_of_bayes
 from symslr.evaluation.location.risk import risk_value
 from symslr.evaluation.minima.at_infinity import limit_of_large_scales
@@ -112,36 +111,3 @@ def _integral(mean: Any) -> Expr:
     law = mean.law
     integrand = powsimp(mean.body * law.density.xreplace({x: mean.variable}), combine="exp", deep=True)
     return Integral(integrand, (mean.variable, law.lower, law.upper))
-
-
-POINTS: tuple[dict[str, Any], ...] = (
-    {"L": 2, "nu": "1/3"},
-    {"L": 3, "nu": 2},
-    {"L": 7, "nu": "11/2"},
-    {"L": 20, "nu": 1},
-)
-OTHERS = ("13/10", "7/10", "2/5", "9/10")
-"""Values at which formulas are compared; of every parameter but L and nu the same, shifted by its place in the alphabet."""
-
-
-def compared(expr: Expr, formula: Expr | str) -> str:
-    """See ``AskedFormula.compare_with``."""
-    other = exact(formula, "formula")
-    names = sorted({symbol.name for one in (expr, other) for symbol in one.free_symbols if isinstance(symbol, Symbol)})
-    said, unknown = [], []
-    for n, known in enumerate(POINTS):
-        point = {name: known.get(name, OTHERS[(n + k) % len(OTHERS)]) for k, name in enumerate(names)}
-        where = ", ".join(f"{name} = {value}" for name, value in point.items())
-        try:
-            one, two = (
-                evaluate(own, {s: point[s.name] for s in own.free_symbols if s.name in point}) for own in (expr, other)
-            )
-        except CannotEvaluate as reason:
-            unknown.append(f"{where}: {reason}")
-            continue
-        if abs(one.value - two.value) > one.error + two.error:
-            return f"differs: {one} and {two} at {where}"
-        said.append(where)
-    if not said:
-        return f"unknown: {unknown[0]}"
-    return f"agrees within errors at {len(said)} points ({'; '.join(said)}); no proof"
