@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from symslr.face.question import Question as Question
     from symslr.face.sequence import SequenceModel as SequenceModel
     from symslr.face.sources import cite as cite
+    from symslr.face.study import run_study as run_study
     from symslr.face.tasks import bayes_optimal as bayes_optimal
     from symslr.face.tasks import bayes_risk as bayes_risk
     from symslr.face.tasks import fitted as fitted

@@ -25,8 +25,8 @@ VECTORS = "(1,0):1/2,(0,1):1/2"
 SIGMOID = Attention(1 / (1 + exp(-x)), normaliser=None, name="sigmoid")
 
 
-def task(length: int = 3, strength: object = 2, **law: Any) -> Task:
-    return LocationTask(nu=strength, length=length, noise=0, **law)
+def task(length: int = 3, nu: object = 2, **law: Any) -> Task:
+    return LocationTask(nu=nu, length=length, noise=0, **law)
 
 
 LAWS: dict[str, Callable[[], LocationTask]] = {
@@ -107,7 +107,7 @@ class Brute:
                     mean[place] = [float(t) for t in theta]
                     readout[place] = 1.0 if isinstance(where, Independent) else 1 / len(chosen)
                 shares.append(chance * float(np.prod([float(s) for _, s in thetas])))
-                means.append(np.sqrt(float(law.strength)) * mean)
+                means.append(np.sqrt(float(law.nu)) * mean)
                 readouts.append(readout)
         self.shares = np.array(shares) / sum(shares)
         self.readouts = np.array(readouts)
