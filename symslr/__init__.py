@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from symslr.evaluation import evaluate as evaluate
     from symslr.evaluation import minimise as minimise
     from symslr.face.curve import Curve as Curve
+    from symslr.face.measured import measured as measured
     from symslr.face.question import Question as Question
     from symslr.face.sequence import SequenceModel as SequenceModel
     from symslr.face.sources import cite as cite

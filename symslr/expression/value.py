@@ -159,6 +159,28 @@ class Value:
             raise ValueError(f"{self!r} and {other!r} are not told apart by their errors")
         return bool(np.all(side * difference.value > 0))
 
+    def z_score(self, other: object) -> Any:
+        """How many standard errors this lies above another value, or a number: a float, or an array of them.
+
+        Errors of deterministic values are bounds: what of the difference they may explain is left out, so that |z| is the least
+        that they allow. Standard errors, of independent values, are added in quadrature.
+
+        Raises:
+            ValueError: where neither value has a standard error.
+        """
+        gap = np.asarray((self - other).value, float)
+        spread: Any = 0.0
+        bound: Any = 0.0
+        for own in (self, other):
+            if isinstance(own, Value) and own.kind is Kind.STATISTICAL:
+                spread = np.hypot(spread, np.asarray(own.error, float))
+            elif isinstance(own, Value):
+                bound = bound + np.asarray(own.error, float)
+        if not np.all(spread > 0):
+            raise ValueError(f"z_score: found {self!r} and {other!r}; expected a standard error of one of them")
+        found = np.sign(gap) * np.maximum(abs(gap) - bound, 0) / spread
+        return found if found.ndim else float(found)
+
     def latex(self) -> str:
         """The number as LaTeX, with the digits that its error leaves."""
         return _latex(str(self))

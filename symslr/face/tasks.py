@@ -7,7 +7,6 @@ from dataclasses import MISSING, fields, replace
 from typing import Any
 
 import numpy as np
-from mpmath import mpf
 from sympy import Expr
 
 from symslr.evaluation.finite_sample.bayes_optimal import bayes_optimal as bayes_optimal_at
@@ -16,8 +15,9 @@ from symslr.evaluation.finite_sample.problem import ridge_pair
 from symslr.evaluation.landscape.landscape import Landscape
 from symslr.evaluation.location.bayes import bayes_value
 from symslr.evaluation.location.risk import has_kernel_alone, least_value, risk_value
+from symslr.evaluation.sampling.scatter import statistical
 from symslr.evaluation.separation.report import separation_report
-from symslr.expression.value import Kind, Value
+from symslr.expression.value import Value
 from symslr.face.question import Question
 from symslr.model.attention import Attention
 from symslr.model.catalogue import attention_of, kernel_attention_of
@@ -183,8 +183,7 @@ def simulate_fit(
             fresh=fresh,
         )
         method = f"{seeds} fits of {found.size} samples in dimension {dimension}, seeds from {seed}"
-        places = max(0, int(-np.log10(found.standard_error / abs(found.risk)))) if found.standard_error > 0 else 0
-        return Value(mpf(found.risk), mpf(found.standard_error), Kind.STATISTICAL, places, method)
+        return statistical([found.risk], found.standard_error, method, 0.0)
 
     return Question(f"test risk of {chosen.name} fitted to drawn samples, {task.name}", answer, given, task=task)
 
