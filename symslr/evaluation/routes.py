@@ -13,7 +13,7 @@ class Need:
 
     Attributes:
         words: what it is called.
-        holds: of what is asked, a task, a ``Setting`` or an ``AttentionFunction``, whether it has the structure.
+        holds: of what is asked, such as a task, a ``Request`` or an integral, whether it has the structure.
     """
 
     words: str
@@ -28,7 +28,8 @@ class Route:
         needs: all that it needs.
         method: what it does, as the method of its values begins.
         digits: how many it has, in words.
-        numbers: (what is asked, seconds) -> its numbers; None where it is given up, as where they are too poor.
+        numbers: (what is asked, seconds if it takes a time) -> its numbers, of an integral its plan; None where it is given up,
+            as where they are too poor.
     """
 
     needs: tuple[Need, ...]
@@ -41,29 +42,37 @@ class Route:
         return next((need.words for need in self.needs if not need.holds(asked)), None)
 
 
-def tried(routes: Iterable[Route], asked: Any, seconds: float) -> Any:
+def tried(routes: Iterable[Route], asked: Any, *seconds: float) -> Any:
     """The numbers of the first route that applies and gives some; None where none does."""
     for route in routes:
-        if route.lacks(asked) is None and (found := route.numbers(asked, seconds)) is not None:
+        if route.lacks(asked) is None and (found := route.numbers(asked, *seconds)) is not None:
             return found
     return None
 
 
-def as_markdown() -> str:
-    """The tables of all routes, in the order in which they are tried."""
+def as_markdown() -> dict[str, str]:
+    """The tables of all routes, in the order in which they are tried, by what is made."""
+    from symslr.evaluation.engine import BACKENDS, EXPANSION
     from symslr.evaluation.location.bayes import BAYES, FORMULA
     from symslr.evaluation.location.moments import MOMENTS
-
-    head = "| {} | route | digits |\n|---|---|---|"
+    from symslr.evaluation.location.risk import OF_A_WEIGHT
     from symslr.evaluation.location.weighed import WEIGHED
+    from symslr.evaluation.plan import INTEGRALS
 
-    tables = (("Bayes risk of", (FORMULA, *BAYES)), ("risk of an attention with", (*MOMENTS, WEIGHED)))
-    lines = [
-        [head.format(title), *(f"| {_needs(route)} | {route.method} | {route.digits} |" for route in routes)]
-        for title, routes in tables
-    ]
-    return "\n\n".join("\n".join(own) for own in lines)
+    tables = {
+        "Bayes risk of": (FORMULA, *BAYES),
+        "risk of an attention with": (*OF_A_WEIGHT, *MOMENTS, WEIGHED),
+        "value of an expression with": (EXPANSION, *BACKENDS.values()),
+        "integral over": INTEGRALS,
+    }
+    return {
+        title: "\n".join(
+            [f"| {title} | route | digits |", "|---|---|---|"]
+            + [f"| {_needs(route)} | {route.method} | {route.digits} |" for route in routes]
+        )
+        for title, routes in tables.items()
+    }
 
 
 def _needs(route: Route) -> str:
-    return ", ".join(need.words for need in route.needs) or "anything else"
+    return "; ".join(need.words for need in route.needs) or "anything else"
