@@ -50,6 +50,23 @@ def tried(routes: Iterable[Route], asked: Any, *seconds: float) -> Any:
     return None
 
 
+WEIGHT = Need(
+    "a weight (one relevant position without a prior, independent keys along one direction, independent values)",
+    lambda task: task.has_weight,
+)
+
+
+def check(what: str, asked: Any, *needs: Need) -> None:
+    """Refuse what lacks one of the needs.
+
+    Raises:
+        ValueError: in one line, with the first need that is not met.
+    """
+    lacks = next((need.words for need in needs if not need.holds(asked)), None)
+    if lacks is not None:
+        raise ValueError(f"{what}: needs {lacks}")
+
+
 def as_markdown() -> dict[str, str]:
     """The tables of all routes, in the order in which they are tried, by what is made."""
     from symslr.evaluation.engine import BACKENDS, EXPANSION
