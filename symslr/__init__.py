@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from symslr import symbols as symbols
     from symslr.algebra import rules as rules
     from symslr.algebra.derivation import Derivation as Derivation
     from symslr.evaluation import Value as Value

@@ -30,6 +30,8 @@ QUICK = [
     ("risk", "--length", "3", "--nu", "1", "--kernel", "unknown(x)"),
     ("risk", "--length", "3", "--nu", "1", "--attention", "top(0)"),
     ("risk", "--length", "3", "--nu", "1", "--heads", "0"),
+    ("compare", "--length", "3"),
+    ("compare", "--length", "x", "--formula", "1"),
     ("optimal", "--help"),
     ("optimal", "--task", "none.toml"),
     ("risk", "--length", "3", "--nu", "1", "--bounds", "a:1:0"),

@@ -13,6 +13,7 @@ import typer
 
 from symslr import __version__
 from symslr.cli import (
+    compare,
     compute,
     derivations,
     figure,
@@ -53,6 +54,7 @@ def _root(
 
 
 numbers.register(app)
+compare.register(app)
 optimal.register(app)
 finite.register(app)
 landscape.register(app)

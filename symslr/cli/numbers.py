@@ -15,7 +15,7 @@ from symslr.cli import grids, options
 from symslr.model.request import read_attention, read_heads, read_task, read_value, searched_names
 
 if TYPE_CHECKING:
-    from sympy import Expr
+    from sympy import Expr, Symbol
 
     from symslr.expression.value import Value
     from symslr.model.asked import Problem
@@ -122,7 +122,7 @@ def risk(
     separate: bool = options.SeparateOption,
     bias: str = options.BiasOption,
     filter_: str = options.FilterOption,
-    scale: str = typer.Option(None, "--scale", help="Key scale a, a number or inf; by default the best one is sought."),
+    scale: str = options.ScaleOption,
     bounds: list[str] = typer.Option(
         [],
         "--bounds",
@@ -148,34 +148,10 @@ def risk(
     if symbolic and (csv or plot):
         raise ValueError("--symbolic: found together with --csv or --plot; a formula has no table, leave one out")
 
-    def asked_for(texts: Mapping[str, str | None]) -> tuple[Problem, Attention, Expr | None, dict[str, Any]]:
-        size, strength, at = (texts.get(name) for name in ("length", "nu", "scale"))
-        place = None if at is None else read_value(at, what="--scale", length=size)
-        wanted_task = read_task(task, size, strength, noise, dash="--", symbolic=symbolic)
-        wanted = read_attention(attention, kernel, normalise, "0" if offset == "free" else offset, dash="--")
-        searched = options.read_intervals(bounds, ("a", *searched_names(wanted, wanted_task)))
-        wanted_heads = read_heads(heads, separate, bias, filter_, dash="--")
-        end_after(seconds, options.SIMPLER)
-        from symslr.model.asked import with_heads
-        from symslr.model.text import exactly
-
-        problem, base = options.made(wanted_task, wanted, symbolic=symbolic)
-        chosen = with_heads(replace(base, offset="free") if offset == "free" else base, wanted_heads, problem.values)
-        free = sorted(str(symbol) for symbol in chosen.parameters - set(problem.values))
-        if place is not None and free and not symbolic:
-            raise ValueError(
-                f"--scale: found with a kernel whose {free[0]} has no value; expected one under [values] of a model file, or no "
-                f"--scale, and {free[0]} is searched with the scale"
-            )
-        return problem, chosen, None if place is None else exactly(place), options.intervals(searched, chosen)
-
-    def titled(chosen: Attention, at: str | None) -> str:
-        return f"{'Least risk' if at is None else 'Risk'} of {chosen.title} attention" + (
-            f" at scale {at}" if at else ""
-        )
-
+    kinds = (attention, kernel, normalise, offset), (heads, separate, bias, filter_)
     if symbolic:
-        problem, chosen, place, _ = asked_for({"length": length, "nu": nu, "scale": scale})
+        texts = {"length": length, "nu": nu, "scale": scale}
+        problem, chosen, place, _ = posed(texts, task, noise, *kinds, [], seconds, symbolic=True)
         from symslr.theory.symbolic import least_formula, risk_formula
 
         made = least_formula(problem.task, chosen) if place is None else risk_formula(problem.task, chosen, place)
@@ -183,7 +159,7 @@ def risk(
         return
 
     def at(texts: Mapping[str, str | None]) -> Answer:
-        problem, chosen, place, limits = asked_for(texts)
+        problem, chosen, place, limits = posed(texts, task, noise, *kinds, bounds, seconds)
         from symslr.evaluation.location import least_value, risk_value
 
         backend, samples = "arb" if certified else None, FOR_SAMPLES * seconds
@@ -197,6 +173,58 @@ def risk(
 
     title = "Least risk" if scale is None else "Risk"
     _answer(at, {"length": length, "nu": nu, "scale": scale}, title, csv, plot, as_json)
+
+
+def posed(
+    texts: Mapping[str, str | None],
+    task: str,
+    noise: str | None,
+    named: tuple[str | None, str | None, str, str],
+    heads: tuple[int, bool, str | None, str | None],
+    bounds: list[str],
+    seconds: float,
+    *,
+    symbolic: bool = False,
+) -> tuple[Problem, Attention, Expr | None, dict[Symbol, tuple[float, float]]]:
+    """The task, the attention, the scale if one is given, and the intervals that are searched; begins to count ``seconds``.
+
+    Args:
+        texts: length, nu and scale.
+        named: attention, kernel, normalise and offset.
+        heads: their number, whether they are separate, bias and filter.
+        symbolic: whether a formula is wanted; the scale may then be the letter a.
+
+    Raises:
+        ValueError: in one line, for what is no task or no attention.
+    """
+    attention, kernel, normalise, offset = named
+    size, strength, at = (texts.get(name) for name in ("length", "nu", "scale"))
+    is_open = symbolic and at == "a"
+    place = None if at is None or is_open else read_value(at, what="--scale", length=size)
+    wanted_task = read_task(task, size, strength, noise, dash="--", symbolic=symbolic)
+    wanted = read_attention(attention, kernel, normalise, "0" if offset == "free" else offset, dash="--")
+    searched = options.read_intervals(bounds, ("a", *searched_names(wanted, wanted_task)))
+    wanted_heads = read_heads(*heads, dash="--")
+    end_after(seconds, options.SIMPLER)
+    from symslr.model.asked import with_heads
+    from symslr.model.symbols import a
+    from symslr.model.text import exactly
+
+    problem, base = options.made(wanted_task, wanted, symbolic=symbolic)
+    chosen = with_heads(replace(base, offset="free") if offset == "free" else base, wanted_heads, problem.values)
+    free = sorted(str(symbol) for symbol in chosen.parameters - set(problem.values))
+    if place is not None and free and not symbolic:
+        raise ValueError(
+            f"--scale: found with a kernel whose {free[0]} has no value; expected one under [values] of a model file, or no "
+            f"--scale, and {free[0]} is searched with the scale"
+        )
+    scale = a if is_open else None if place is None else exactly(place)
+    return problem, chosen, scale, options.intervals(searched, chosen)
+
+
+def titled(chosen: Attention, at: str | None) -> str:
+    """What is asked of an attention, in words."""
+    return f"{'Least risk' if at is None else 'Risk'} of {chosen.title} attention" + (f" at scale {at}" if at else "")
 
 
 def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[str, object], as_json: bool) -> None:

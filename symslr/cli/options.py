@@ -146,6 +146,11 @@ FreeOffsetOption = typer.Option(
     "--offset",
     help="Number o >= 0 that is added to the sum which normalises --kernel; free for the best one, of any attention with a kernel.",
 )
+ScaleOption = typer.Option(
+    None,
+    "--scale",
+    help="Key scale: a number or inf, in a formula also the letter a; by default the best one is sought.",
+)
 OffsetOption = typer.Option("0", "--offset", help="Number o >= 0 that is added to the sum which normalises --kernel.")
 USUAL_DIGITS = 15
 DigitsOption = typer.Option(

@@ -65,12 +65,16 @@ class AskedFormula(Asked, Expr):
         found: Expr = import_module("symslr.face.numbers").as_integral(self)
         return found
 
-    def compare_with(self, formula: Expr | str) -> str:
-        """Whether a formula, an expression or its text, has the same values: "agrees", "differs" or "unknown", and where.
+    def compare_with(self, formula: Expr | str) -> Any:
+        """Whether a formula, an expression or its text, is this one: an ``Agreement``, which agrees, differs or is unknown.
 
-        Both are evaluated at some points of their parameters; agreement at points is no proof.
+        The referee compares both at some points, as ``symslr check`` does of a claim. SymPy's own ``compare`` is another
+        thing, an order of expressions.
+
+        Raises:
+            ValueError: for text that is no formula, and for a symbol on which the quantity does not depend.
         """
-        return str(import_module("symslr.face.numbers").compared(self, formula))
+        return import_module("symslr.face.agreement").compare(self, formula)
 
     def latex(self) -> str:
         """The formula as LaTeX."""

@@ -63,7 +63,7 @@ class Question(Asked):
         """
         return self._asked("as_integral").as_integral()
 
-    def compare_with(self, formula: Expr | str) -> str:
+    def compare_with(self, formula: Expr | str) -> Any:
         """As of a formula, where the definition is one.
 
         Raises:

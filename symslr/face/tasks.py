@@ -74,8 +74,7 @@ def population_risk(task: Task, attention: AnyAttention, scale: Expr = a) -> Any
         return population.population_risk(task, chosen.having(filter=None), exact(scale, "scale"))
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
-        at = exact(scale, "scale").subs(a, exact(values.pop("a", a), "a"))
-        return risk_value(task, chosen, at, values, digits)
+        return risk_value(task, chosen, scale, values, digits)
 
     return Question(f"risk of {chosen.title}, {task.name}", answer, {}, task=task)
 

@@ -74,17 +74,17 @@ def bayes_formula(task: Task) -> Formula:
 def formula_of_bayes(risk: Expr) -> Formula:
     """The formula of a Bayes risk, which may be averaged over a random length."""
     mean = risk if isinstance(risk, LengthExpectation) else None
-    chain = _closed(bayes_chain(*(risk if mean is None else mean.body).args))
+    chain = closed(bayes_chain(*(risk if mean is None else mean.body).args))
     return Formula(chain, chain.result if mean is None else over_length(chain.result, mean.law))
 
 
 def risk_formula(task: Task, attention: Attention, scale: Expr = a) -> Formula:
     """The formula of the risk of an attention at a scale of the key and at its best value vector."""
-    chain = _closed(population_chain(population_risk(task, attention, scale)))
+    chain = closed(population_chain(population_risk(task, attention, scale)))
     return Formula(chain, chain.result)
 
 
-def _closed(chain: Derivation) -> Derivation:
+def closed(chain: Derivation) -> Derivation:
     """The chain to the closed form; where an expectation is left the chain as it was, which is shorter to read."""
     further = in_closed_form(chain)
     return chain if further.result.has(SequenceExpectation, ScalarExpectation) else further

@@ -26,7 +26,7 @@ ENTMAX = Attention("entmax")
 
 
 def task(length: int, strength: object, **law: Any) -> Task:
-    return LocationTask(length=length, strength=strength, noise=0, **law)
+    return LocationTask(length=length, nu=strength, noise=0, **law)
 
 
 def _found(z: float, length: int, strength: int) -> float:

@@ -355,8 +355,8 @@ def bayes_integral(task: Task) -> Expr | None:
     if FORMULA.lacks(task) is not None:
         return None
     tilts = ((value[0], share) for value, share in task.signal)
-    key = sqrt(task.strength) * x
-    weight = Add(*(share * exp(theta * key - theta**2 * task.strength / 2) for theta, share in tilts))
+    key = sqrt(task.nu) * x
+    weight = Add(*(share * exp(theta * key - theta**2 * task.nu / 2) for theta, share in tilts))
     if isinstance(task.location, Independent):
         return _coins_integral(task, task.location.probability, weight)
     weights = Counter(task.prior_weight(place) for place in range(1, int(task.length) + 1))

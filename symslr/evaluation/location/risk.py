@@ -30,7 +30,7 @@ from symslr.expression.value import Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.location.covariance import Equicorrelated
-from symslr.model.symbols import x
+from symslr.model.symbols import L, x
 from symslr.model.task import Task
 from symslr.parallel.blas import on_one_blas_thread
 from symslr.theory.population import population_risk
@@ -51,12 +51,29 @@ def risk_value(
     Args:
         task, values, digits, backend, seconds: as for ``bayes_value``.
         attention: one head, without parameters of its own.
-        scale: of the key; infinite where the tokens are exchangeable and the attention has a kernel.
+        scale: of the key, a number or a formula of the values; infinite where the tokens are exchangeable and the attention
+            has a kernel.
 
     Raises:
         CannotEvaluate: where more than a scale is to be known, or the digits are out of reach.
+        ValueError: for a scale with a symbol that has no value.
     """
-    return _risk(Posed(task, attention, exact(scale, "scale"), values or {}, digits, backend, None), seconds)[0]
+    at, left = _scale_at(task, attention, exact(scale, "scale"), values or {})
+    return _risk(Posed(task, attention, at, left, digits, backend, None), seconds)[0]
+
+
+def _scale_at(
+    task: Task, attention: Attention, scale: Expr, values: Mapping[Any, object]
+) -> tuple[Expr, dict[Any, object]]:
+    """The scale as a number, and the values that are not of its symbols alone."""
+    if isinstance(task.length, Expr):
+        scale = scale.subs(L, task.length)
+    symbols = {symbol.name: symbol for symbol in scale.free_symbols}
+    at = {symbols[str(key)]: exact(value, str(key)) for key, value in values.items() if str(key) in symbols}
+    if missing := sorted(symbols.keys() - {symbol.name for symbol in at}):
+        raise ValueError(f"scale: found {scale}, with no value for {missing[0]}; give one as {missing[0]}=2")
+    alone = {symbol.name for symbol in at.keys() - task.free_symbols - attention.parameters}
+    return scale.subs(at), {key: value for key, value in values.items() if str(key) not in alone}
 
 
 def least_value(
@@ -253,7 +270,7 @@ def _prepared(task: Task, attention: Attention) -> tuple[Task, Attention, Expr]:
     found = None if task.key_covariance is None else task.key_covariance.structure
     if not isinstance(found, Equicorrelated) or not blind or attention.filter not in (None, "matched"):
         return task, attention, S.One
-    plain = replace(task, strength=task.strength / found.own_variance, key_covariance=None)
+    plain = replace(task, nu=task.nu / found.own_variance, key_covariance=None)
     unit = sqrt(found.own_variance)
     return plain, attention.having(filter=None), unit if attention.filter is None else 1 / unit
 

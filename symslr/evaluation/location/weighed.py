@@ -129,7 +129,7 @@ def weighed_risk(task: Task, selection: Attention, seconds: float) -> Risk:
     bayes_risks: list[tuple[float, Callable[[], Estimate]]] = []
     for length, share in lengths:
         # without bias and filter only the length of the setting is used
-        attend = AttentionFunction.of(selection, Setting.of(Task(length=length, strength=S.One, noise=S.Zero)))
+        attend = AttentionFunction.of(selection, Setting.of(Task(length=length, nu=S.One, noise=S.Zero)))
         parts.append((float(share), SelectionMoments(attend, draws, seconds / len(lengths))))
         if not draws.has_importance:
             bayes_risks.append((float(share), _bayes(replace(task, length=length, noise=S.Zero))))
