@@ -25,8 +25,8 @@ VECTORS = "(1,0):1/2,(0,1):1/2"
 SIGMOID = Attention(1 / (1 + exp(-x)), normaliser=None, name="sigmoid")
 
 
-def task(length: int = 3, strength: object = 2, **law: Any) -> Task:
-    return LocationTask(nu=strength, length=length, noise=0, **law)
+def task(length: int = 3, nu: object = 2, **law: Any) -> Task:
+    return LocationTask(nu=nu, length=length, noise=0, **law)
 
 
 LAWS: dict[str, Callable[[], LocationTask]] = {
