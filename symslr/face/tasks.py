@@ -15,6 +15,7 @@ from symslr.evaluation.finite_sample.problem import ridge_pair
 from symslr.evaluation.landscape.landscape import Landscape
 from symslr.evaluation.location.bayes import bayes_value
 from symslr.evaluation.location.risk import has_kernel_alone, least_value, risk_value
+from symslr.evaluation.routes import WEIGHT, check
 from symslr.evaluation.sampling.scatter import statistical
 from symslr.evaluation.separation.report import separation_report
 from symslr.expression.value import Value
@@ -169,6 +170,7 @@ def simulate_fit(
     if seeds < 2:
         raise ValueError(f"seeds: found {seeds}; expected at least 2, as one fit has no standard error")
     r_k, r_v = ridge_pair(ridge)
+    check(f"task {task.name} at finite alpha", task, WEIGHT)
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
         found = erm_replicates(

@@ -54,6 +54,6 @@ def test_what_failed_says_why(tmp_path: Path) -> None:
     file.write_text(STUDY.replace('kind = "bayes"', 'kind = "risk"\nscale = "1"\nkernel = "1/(x-1)"'))
     with pytest.raises(ValueError, match="kernel"):
         s.run_study(file, tmp_path / "store.sqlite", workers=1).to_xarray()
+    file.write_text(STUDY)
     with pytest.raises(ValueError, match="executor: found 'cluster'"):
-        file.write_text(STUDY)
         s.run_study(file, tmp_path / "store.sqlite", executor="cluster")

@@ -53,7 +53,9 @@ def test_a_shifted_law_of_student_has_mass_1(dof: object) -> None:
         check_density(student(dof, mean))
 
 
-@pytest.mark.parametrize(("mean", "scale"), [(0, 10**5), (3 * 10**5, 15 * 10**4), (-(10**9), 10**9), (10**6, 3 * 10**5)])
+@pytest.mark.parametrize(
+    ("mean", "scale"), [(0, 10**5), (3 * 10**5, 15 * 10**4), (-(10**9), 10**9), (10**6, 3 * 10**5)]
+)
 def test_a_wide_law_has_mass_1(mean: int, scale: int) -> None:
     """Regression: beyond 10^4 nothing was cut, and of the first the mass .08 was found."""
     z = (x - mean) / scale

@@ -20,6 +20,7 @@ from symslr.evaluation.landscape.kernel import Array, Kernel
 from symslr.evaluation.landscape.moments import MOMENTS
 from symslr.evaluation.landscape.order import NAMES, OrderParameters, in_coordinates, order_of
 from symslr.evaluation.landscape.tokens import Lengths, Weight, sharpened, shifted_moments, weighted_moments
+from symslr.evaluation.routes import WEIGHT, check
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation
 from symslr.expression.scored import ScoredActivation
@@ -163,9 +164,10 @@ class Landscape:
         """The landscape at given values of nu, Delta, L and the parameters of the kernel without bounds.
 
         Raises:
-            ValueError: for a missing or an unknown value, a token law that is not standard normal, a weight that is neither
-                one of the relevant token nor a selection, or a selection that is too steep.
+            ValueError: for a task without a weight, a missing or an unknown value, a token law that is not standard normal, a
+                weight that is neither one of the relevant token nor a selection, or a selection that is too steep.
         """
+        check(f"task {task.name} off the manifold", task, WEIGHT)
         by_name = values_by_name(task, attention, values or {}, bounded=False)
         law = task.law.subs(numbers_of(task.law.free_symbols - {L}, by_name, f"task {task.name}"))
         if law.base != STANDARD_NORMAL:

@@ -26,7 +26,6 @@ from symslr.evaluation.location.means import (
     sum_of_estimates,
 )
 from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.routes import Need, Route, tried
 from symslr.evaluation.location.samples.attention import LargestKeys, SampledMoments
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.attention import (
@@ -38,6 +37,7 @@ from symslr.evaluation.location.tables.attention import (
 )
 from symslr.evaluation.location.tables.rules import SEARCH, Rule
 from symslr.evaluation.location.tables.selection import is_short, selected_row
+from symslr.evaluation.routes import Need, Route, tried
 from symslr.model.attention import Attention
 from symslr.model.length_law import LengthLaw
 from symslr.model.task import Task
