@@ -25,7 +25,7 @@ from symslr.evaluation.open_kernel import with_open_kernel
 from symslr.evaluation.plan import canonical, plan, reduced_form, with_derivatives
 from symslr.evaluation.strong_signal import by_expansion
 from symslr.expression.expectation import ScalarExpectation
-from symslr.expression.quantity import conditioned
+from symslr.expression.quantity import conditioned, sources_of
 from symslr.expression.value import Kind, Value
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
@@ -100,6 +100,7 @@ def _evaluated(expr: Expr, values: Mapping[Any, object] | None, digits: int | No
         raise ValueError(f"backend: found {backend!r}; expected one of {', '.join(BACKENDS)}")
     wanted = MULTIPRECISION_DIGITS if digits is None else checked_digits(digits)
     expr = with_derivatives(expr if isinstance(expr, Expr) else exact(expr, "expression"))
+    sources = sources_of(expr)
     inputs = checked_inputs(*symbols_of(expr), values or {})
     check_admitted(expr, inputs)
     if not inputs.arrays:
@@ -108,16 +109,16 @@ def _evaluated(expr: Expr, values: Mapping[Any, object] | None, digits: int | No
     if not inputs.arrays and backend != "numpy":
         far = by_expansion(expr, inputs.given, wanted, lambda part, n: _of_expansion(part, inputs, n, backend))
     if far is not None and far.digits >= wanted:
-        return replace(far, seconds=time.perf_counter() - start)
+        return replace(far, seconds=time.perf_counter() - start, sources=sources)
     try:
         value = _on_meshes(expr, inputs, digits, backend)
     except CannotEvaluate:
         if far is None or far.digits < (1 if digits is None else digits):
             raise
-        return replace(far, seconds=time.perf_counter() - start)
+        return replace(far, seconds=time.perf_counter() - start, sources=sources)
     said = unheld(expr, one_point(inputs), value if value.method == FLOAT_METHOD and not inputs.arrays else None)
     method = f"{value.method}; {said}" if said else value.method
-    return replace(value, method=method, seconds=time.perf_counter() - start)
+    return replace(value, method=method, seconds=time.perf_counter() - start, sources=sources)
 
 
 def _of_expansion(expr: Expr, inputs: Inputs, digits: int, backend: str | None) -> Value:
