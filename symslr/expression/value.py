@@ -47,6 +47,7 @@ class Value:
         seconds: wall time.
         at: of a least value the place at which it is attained, by the name of the parameter.
         exact: the number as a formula, where a closed form gives one.
+        sources: key and place of what it rests on, for ``symslr.cite``.
 
     Values and numbers add, subtract, multiply and divide; errors are carried through, as bounds, or as independent standard
     errors where one is statistical. ``<`` and ``>`` are told where the errors (four standard ones) leave no
@@ -61,6 +62,7 @@ class Value:
     seconds: float = field(default=0.0, compare=False)
     at: Mapping[str, Value] = field(default_factory=dict, compare=False)
     exact: str | None = field(default=None, compare=False)
+    sources: tuple[str, ...] = field(default=(), compare=False)
 
     def __float__(self) -> float:
         return float(self.value)
@@ -142,7 +144,7 @@ class Value:
             raise ZeroDivisionError(f"1/({self!r}): the error does not exclude 0")
         with workdps(max(self.digits, 15) + SPARE_DIGITS):
             error = self.error / (abs(self.value) * (abs(self.value) - self.error))
-            return _made(1 / self.value, error, self.kind, f"1/({self.method})")
+            return replace(_made(1 / self.value, error, self.kind, f"1/({self.method})"), sources=self.sources)
 
     def __lt__(self, other: object) -> bool:
         return self._is_beside(other, -1)
@@ -257,7 +259,8 @@ def _combined(one: Value, other: object, sign: str, of: Any, slopes: Any) -> Val
         else:
             error = first * one.error + last * second.error + (one.error * second.error if sign == "*" else 0)
         kind = next(own for own in (Kind.STATISTICAL, Kind.ESTIMATED, Kind.CERTIFIED) if own in kinds)
-        return _made(of(one.value, second.value), error, kind, f"{one.method} {sign} {second.method}")
+        found = _made(of(one.value, second.value), error, kind, f"{one.method} {sign} {second.method}")
+    return replace(found, sources=tuple(dict.fromkeys((*one.sources, *second.sources))))
 
 
 def _made(value: Any, error: Any, kind: Kind, method: str) -> Value:

@@ -116,7 +116,8 @@ def fitted(
 ) -> Question:
     """The test risk of a fit to N = alpha D samples, D -> infinity, by the replica-symmetric theory.
 
-    ``alpha`` is one of its parameters. Its errors are standard errors; ``at`` holds the order parameters of the fit.
+    ``alpha`` is one of its parameters. Its errors are standard errors; ``at`` holds the order parameters of the fit, and
+    ``method`` says whether replica symmetry holds: where it is broken fits of finite samples may have another risk.
 
     Args:
         ridge: of key and value, a pair; one number for both; or "tuned", the pair of least test risk.
@@ -139,7 +140,8 @@ def fitted(
         else:
             how: dict[str, Any] = {"precision": precision, "branch": branch, "seed": seed}
             found = finite_sample(task, chosen, values, alpha=alpha, ridge=pair, **how)
-        return replace(found.risk, at=found.order_parameters)
+        method = f"{found.risk.method}; {found.symmetry}"
+        return replace(found.risk, at=found.order_parameters, method=method)
 
     return Question(f"test risk of {chosen.name} fitted to alpha D samples, {task.name}", answer, given, task=task)
 
