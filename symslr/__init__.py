@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from symslr.face.tasks import fitted as fitted
     from symslr.face.tasks import landscape as landscape
     from symslr.face.tasks import least_risk as least_risk
+    from symslr.face.tasks import moments as moments
     from symslr.face.tasks import population_risk as population_risk
+    from symslr.face.tasks import posterior as posterior
     from symslr.face.tasks import sample as sample
     from symslr.face.tasks import separation as separation
     from symslr.face.tasks import simulate_fit as simulate_fit

@@ -75,5 +75,7 @@ def test_the_help_says_what_the_routes_do() -> None:
         risk_value(task, chosen, 1, backend="arb")
 
 
-def test_the_page_of_symbols() -> None:
-    assert doctest.testfile(str(DOCS / "symbols.md"), module_relative=False).failed == 0
+@pytest.mark.parametrize("page", ["symbols.md", "location.md"])
+def test_what_is_typed_on_a_page(page: str) -> None:
+    found = doctest.testfile(str(DOCS / page), module_relative=False)
+    assert found.failed == 0 < found.attempted

@@ -269,6 +269,12 @@ class Risk:
         """The risk for a search, up to a constant: quick, and smooth in the parameters. Sampled moments have one rule only."""
         return least_squares_residual(sum(share * found.search(place, seed, rule) for share, found in self.parts))
 
+    def moment(self, place: ParameterValues, column: int) -> Estimate:
+        """One entry of the row of moments; the first is up to a constant."""
+        return mixture([(share, found.means(place)) for share, found in self.parts]).estimate(
+            lambda row: float(row[column])
+        )
+
     def value(self, place: ParameterValues, of_row: Callable[[Any], float] = least_squares_residual) -> Estimate:
         """The risk, or another function of the row of moments, with its error."""
         excess = mixture([(share, found.means(place)) for share, found in self.parts]).estimate(of_row)

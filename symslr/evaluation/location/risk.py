@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -147,12 +148,7 @@ def _risk(asked: Posed, seconds: float) -> LeastRisk:
         known = _known_of_selection(plain, chosen, scale, digits)
         if known is not None:
             return known
-    if not plain.is_located and not (chosen.is_selection and chosen.is_plain):
-        raise CannotEvaluate(
-            f"attention {chosen.title}: found heads, a bias or a filter on the task {plain.name}, whose positions only its weight "
-            "tells apart; expected a law of location beside it"
-        )
-    risks = Risk.of(chosen, plain, seconds) if plain.is_located else weighed_risk(plain, chosen, seconds)
+    risks = _of_moments(plain, chosen, seconds)
     if scale is None:
         value, places = least_risk_and_place(
             risks, here.noise, digits, began, float(unit), _one_head(chosen, plain, seconds)
@@ -161,14 +157,66 @@ def _risk(asked: Posed, seconds: float) -> LeastRisk:
             **places,
             **({"o": _offset(chosen, places["b"])} if "b" in places and chosen.is_normalised else {}),
         }
-    if chosen.heads > 1 or risks.attend.setting.directions > 1 or risks.attend.own or chosen.bias == "free":
+    place = _place(risks, chosen, scale * unit)
+    if scale == 0 and _is_silent(chosen):
+        return risk_from_excess(_of_silence(plain, seconds), here.noise, digits, began), {}
+    return risk_from_excess(risks.value(place), here.noise, digits, began), {}
+
+
+def _of_moments(task: Task, attention: Attention, seconds: float) -> Risk:
+    if task.is_located:
+        return Risk.of(attention, task, seconds)
+    if not (attention.is_selection and attention.is_plain):
+        raise CannotEvaluate(
+            f"attention {attention.title}: found heads, a bias or a filter on the task {task.name}, whose positions only its "
+            "weight tells apart; expected a law of location beside it"
+        )
+    return weighed_risk(task, attention, seconds)
+
+
+def _place(risks: Risk, attention: Attention, scale: Expr) -> ParameterValues:
+    if attention.heads > 1 or risks.attend.setting.directions > 1 or risks.attend.own or attention.bias == "free":
         raise CannotEvaluate(
             "scale: given to an attention with more parameters than one scale; leave it out to find the best ones"
         )
-    if scale == 0 and _is_silent(chosen):
-        return risk_from_excess(_of_silence(plain, seconds), here.noise, digits, began), {}
-    place = ParameterValues(np.array([[float(scale * unit)]]), np.zeros(1), 0.0, ())
-    return risk_from_excess(risks.value(place), here.noise, digits, began), {}
+    return ParameterValues(np.array([[float(scale)]]), np.zeros(1), 0.0, ())
+
+
+def moment_values(
+    task: Task,
+    attention: Attention,
+    scale: object,
+    values: Mapping[Any, object] | None = None,
+    digits: int | None = None,
+    seconds: float = SECONDS,
+) -> tuple[Value, Value]:
+    """E[r^T C_v sigma] and E[sigma^T C_v sigma] of an attention at the scale a, of which the risk is made.
+
+    Args:
+        task, attention, scale, values, digits, seconds: as for ``risk_value``; the scale is finite, and a kernel may have
+            parameters.
+
+    Raises:
+        CannotEvaluate, ValueError: as ``risk_value``.
+    """
+    at, left = _scale_at(task, attention, exact(scale, "scale"), values or {})
+    if not at.is_finite:
+        raise CannotEvaluate(f"scale: found {at}; expected a finite number")
+    given = {str(key): value for key, value in left.items()}
+    parameters = {symbol.name: symbol for symbol in attention.parameters - task.free_symbols}
+    own = {parameters[name]: exact(given.pop(name), name) for name in parameters.keys() & given.keys()}
+    if own:
+        attention = replace(attention, kernel=attention.kernel.subs(own), bounds={})
+    here = with_values(replace(task, noise=S.Zero), given)
+    plain, chosen, unit = _prepared(here, attention)
+    if has_kernel_alone(plain, chosen):
+        risk = population_risk(plain, chosen.having(filter=None), at * unit)
+        hit, square = (or_fewer(digits, partial(evaluate, own, {})) for own in (risk.hit, risk.square))
+        return hit, square
+    began, risks = time.perf_counter(), _of_moments(plain, chosen, seconds)
+    place = _place(risks, chosen, at * unit)
+    hit, square = (risk_from_excess(risks.moment(place, n), S.Zero, digits, began) for n in (1, 3))
+    return hit, square
 
 
 def has_kernel_alone(task: Task, attention: Attention) -> bool:
