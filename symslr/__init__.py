@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from symslr import symbols as symbols
     from symslr.algebra import rules as rules
     from symslr.algebra.derivation import Derivation as Derivation
+    from symslr.check.check import check_derivation as check_derivation
     from symslr.evaluation import Value as Value
     from symslr.evaluation import evaluate as evaluate
     from symslr.evaluation import minimise as minimise

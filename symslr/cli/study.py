@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,10 +74,13 @@ def run(
     from symslr.study.run import Progress
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
-    with Bar(*columns, console=Console(stderr=True)) as bar, resumable(store):
-        line = bar.add_task(file.name, total=None, left="")
+    bar = Bar(*columns, console=Console(stderr=True))
+    line = bar.add_task(file.name, total=None, left="")
+    with resumable(store), ExitStack() as shown:
 
         def report(progress: Progress) -> None:
+            if not bar.live.is_started:  # a file that is no study has no bar
+                shown.enter_context(bar)
             left = in_words(progress.remaining) + (f", {progress.failed} failed" if progress.failed else "")
             bar.update(line, total=progress.total, completed=progress.done + progress.failed, left=left)
 
