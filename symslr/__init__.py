@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from symslr import symbols as symbols
     from symslr.algebra import rules as rules
     from symslr.algebra.derivation import Derivation as Derivation
+    from symslr.check.check import check_derivation as check_derivation
     from symslr.evaluation import Value as Value
     from symslr.evaluation import evaluate as evaluate
     from symslr.evaluation import minimise as minimise
     from symslr.face.curve import Curve as Curve
+    from symslr.face.measured import measured as measured
     from symslr.face.question import Question as Question
     from symslr.face.sequence import SequenceModel as SequenceModel
     from symslr.face.sources import cite as cite
+    from symslr.face.study import run_study as run_study
     from symslr.face.tasks import bayes_optimal as bayes_optimal
     from symslr.face.tasks import bayes_risk as bayes_risk
     from symslr.face.tasks import fitted as fitted

@@ -32,6 +32,7 @@ QUICK = [
     ("risk", "--length", "3", "--nu", "1", "--heads", "0"),
     ("compare", "--length", "3"),
     ("compare", "--length", "x", "--formula", "1"),
+    ("compare", "--length", "3", "--nu", "2", "--mean", "1"),
     ("optimal", "--help"),
     ("optimal", "--task", "none.toml"),
     ("risk", "--length", "3", "--nu", "1", "--bounds", "a:1:0"),

@@ -212,6 +212,12 @@ class Derivation:
         return (*told, *dict.fromkeys(filter(None, map(_of_node, sorted(nodes, key=str)))), *map(_of_law, laws))
 
     @property
+    def origins(self) -> tuple[str, ...]:
+        """Keys and places of the sources of the definition, the rules and the claims, each once."""
+        rules, claims = (step.rule.source for step in self.steps), (claim.source for claim in self.claims)
+        return tuple(dict.fromkeys(filter(None, (*self.sources, *rules, *claims))))
+
+    @property
     def cited(self) -> tuple[Derivation, ...]:
         """The chains whose results the steps use, each once."""
         found = (getattr(step.rule, "theorem", None) for step in self.steps)

@@ -99,7 +99,7 @@ def derive(
     if latex:
         _typeset([] if what is None else [what], out, notation, width, proof=not result_only)
         return
-    chosen = _chosen("derive", [] if what is None else [what])
+    chosen = chosen_by("derive", [] if what is None else [what])
     if as_json:
         typer.echo(json.dumps([_as_json(item) for item in chosen]))
         return
@@ -116,7 +116,7 @@ def _typeset(what: list[str], out: Path | None, notation: Path | None, width: fl
     form = Form(proof=proof)
     form = form if notation is None else replace(form, notation=notation_in(notation))
     form = form if width is None else replace(form, width=width)
-    chosen = _chosen("derive", what)
+    chosen = chosen_by("derive", what)
     if out is None:
         typer.echo(latex_of(chosen, form), nl=False)
         return
@@ -157,7 +157,7 @@ def _listed(folder: Path) -> list[Entry]:
     return listed(folder)
 
 
-def _chosen(command: str, asked: list[str]) -> list[Derivation]:
+def chosen_by(command: str, asked: list[str]) -> list[Derivation]:
     """The derivations of files and folders, and those of symslr's own that are named; all of its own by default."""
     if "" in asked:
         raise ValueError(f"{command}: found an empty text; expected a derivation's name, a file or a folder")
@@ -250,8 +250,8 @@ def check(
 
     with stages() as stage:
         if any(map(_is_place, what or [])):
-            _tried_apart(lambda: _chosen("check", what))
-        found = _collected(stage, lambda: _chosen("check", what or []), own=not what)
+            _tried_apart(lambda: chosen_by("check", what))
+        found = _collected(stage, lambda: chosen_by("check", what or []), own=not what)
         from symslr.check import check as check_derivations
 
         known, drawn = _known(found, randbelow(10**6) if seed is None else seed) if changed else ({}, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import tempfile
 from importlib.resources import files
@@ -11,6 +12,8 @@ from pathlib import Path
 import typer
 
 from symslr.cli import options
+from symslr.cli.derivations import chosen_by
+from symslr.model.request import TASK_NAMES, read_file
 
 LEFT_BEHIND = ("__pycache__",)
 
@@ -38,11 +41,34 @@ def new(
     typer.echo(f"next: symslr check {shlex.quote(str(folder))}")
 
 
-def cite() -> None:
-    """Print BibTeX of symslr and of the papers that it works out."""
+def cite(
+    what: list[str] = typer.Argument(
+        None, help="Derivations by name, file or folder; spiked, max or a model file; by default both papers."
+    ),
+) -> None:
+    """Print BibTeX of symslr and of the sources of what is named.
+
+    Of a derivation they are those of its definition, its rules, its claims and what it cites; of a task that of its risks; of a
+    sequence model those of its equations.
+    """
+    models = [name for name in what or () if name in TASK_NAMES or name.endswith(".toml")]
+    others = [name for name in what or () if name not in models]
+    results: list[object] = [*map(_model, models), *(chosen_by("cite", others) if others else ())]
     from symslr.face.sources import cite as entries
 
-    typer.echo(entries())
+    typer.echo(entries(*results))
+
+
+def _model(name: str) -> object:
+    """The sequence model of a file, or the Bayes risk of a task."""
+    if name not in TASK_NAMES and re.search(r"^\s*\[model\]", read_file(Path(name)), re.M):
+        from symslr.face.sequence import SequenceModel
+
+        return SequenceModel.load(name)
+    task = options.problem(name, None, None, None, symbolic=True).task
+    from symslr.face.tasks import bayes_risk
+
+    return bayes_risk(task)
 
 
 def _write(folder: Path) -> None:

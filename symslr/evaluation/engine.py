@@ -28,7 +28,7 @@ from symslr.evaluation.routes import Need, Route, tried
 from symslr.evaluation.strong_signal import by_expansion, is_strong
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Minimum
-from symslr.expression.quantity import conditioned
+from symslr.expression.quantity import conditioned, sources_of
 from symslr.expression.value import Kind, Value
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
@@ -129,6 +129,7 @@ def _evaluated(expr: Expr, values: Mapping[Any, object] | None, digits: int | No
         raise ValueError(f"backend: found {backend!r}; expected one of {', '.join(BACKENDS)}")
     digits = None if digits is None else checked_digits(digits)
     expr = with_derivatives(expr if isinstance(expr, Expr) else exact(expr, "expression"))
+    sources = sources_of(expr)
     inputs = checked_inputs(*symbols_of(expr), values or {})
     check_admitted(expr, inputs)
     if not inputs.arrays:
@@ -139,7 +140,7 @@ def _evaluated(expr: Expr, values: Mapping[Any, object] | None, digits: int | No
     if value is not far:
         said = unheld(expr, one_point(inputs), value if value.method == FLOAT_METHOD and not inputs.arrays else None)
         value = replace(value, method=f"{value.method}; {said}") if said else value
-    return replace(value, seconds=time.perf_counter() - start)
+    return replace(value, seconds=time.perf_counter() - start, sources=sources)
 
 
 def _by_backends(asked: Request, poor: Value | None) -> Value:

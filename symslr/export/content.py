@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sympy import Symbol, latex
@@ -223,19 +223,16 @@ def content(
     rests = graph(derivations, checks)
     each = zip(derivations, names, found, (printed(item, kept, width) for item in derivations), strict=True)
     sections = tuple(_section(*one, rules, rests, command) for one in each)
-    listed = tuple(cited([*_sources(derivations), *(item.source for item in statements)], references))
+    listed = tuple(
+        cited(
+            [*(own for item in derivations for own in item.origins), *(item.source for item in statements)], references
+        )
+    )
     judged = tuple(judge(statements, checks, validations))
     return Content(
         *(sections, tuple(rules.values()), listed, "" if checks is None else checks.when),
         *(tuple(validations), judged, abstract),
     )
-
-
-def _sources(derivations: Sequence[Derivation]) -> Iterator[str]:
-    for item in derivations:
-        yield from item.sources
-        yield from (step.rule.source for step in item.steps)
-        yield from (claim.source for claim in item.claims)
 
 
 def _rules(derivations: Sequence[Derivation]) -> dict[str, RuleEntry]:

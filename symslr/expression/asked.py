@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -18,6 +19,11 @@ class Asked:
 
     __slots__ = ()
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Key and place of what it rests on, for ``symslr.cite``."""
+        raise NotImplementedError
+
     def value(self, values: dict[str, Any], digits: int | None) -> Value:
         """The value at numbers by the name of their symbol."""
         raise NotImplementedError
@@ -32,7 +38,8 @@ class Asked:
             ValueError: for a value that is missing, unknown or inadmissible.
         """
         check_is(values, Mapping, "values", 'nu=2 or {"nu": 2}')
-        return self.value({NAMES.get(str(name), str(name)): own for name, own in {**values, **named}.items()}, digits)
+        by_name = {NAMES.get(str(name), str(name)): own for name, own in {**values, **named}.items()}
+        return replace(self.value(by_name, digits), sources=self.sources)
 
     def curve(
         self, *, digits: int | None = None, progress: Callable[[int, int], None] | None = None, **axes: Any
@@ -51,6 +58,11 @@ class AskedFormula(Asked, Expr):
 
     The face is the room above all others. It is loaded when it is asked, so that no room below depends on it.
     """
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        found: tuple[str, ...] = import_module("symslr.expression.quantity").sources_of(self)
+        return found
 
     def value(self, values: dict[str, Any], digits: int | None) -> Value:
         found: Value = import_module("symslr.face.numbers").value_of(self, values, digits)

@@ -69,6 +69,11 @@ class Quantity(AskedFormula):
         return f"$\\displaystyle {latex(self)} = {latex(self.doit())}$"
 
 
+def sources_of(expr: Basic) -> tuple[str, ...]:
+    """Key and place of the source of every definition that an expression names, each once."""
+    return tuple(dict.fromkeys(node.source for node in sorted(expr.atoms(Quantity), key=str)))
+
+
 @lru_cache(maxsize=512)
 def conditioned(expr: Expr) -> Expr:
     """``expr`` with every quantity replaced by its well-conditioned form."""

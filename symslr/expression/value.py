@@ -47,6 +47,7 @@ class Value:
         seconds: wall time.
         at: of a least value the place at which it is attained, by the name of the parameter.
         exact: the number as a formula, where a closed form gives one.
+        sources: key and place of what it rests on, for ``symslr.cite``.
 
     Values and numbers add, subtract, multiply and divide; errors are carried through, as bounds, or as independent standard
     errors where one is statistical. ``<`` and ``>`` are told where the errors (four standard ones) leave no
@@ -61,6 +62,7 @@ class Value:
     seconds: float = field(default=0.0, compare=False)
     at: Mapping[str, Value] = field(default_factory=dict, compare=False)
     exact: str | None = field(default=None, compare=False)
+    sources: tuple[str, ...] = field(default=(), compare=False)
 
     def __float__(self) -> float:
         return float(self.value)
@@ -142,7 +144,7 @@ class Value:
             raise ZeroDivisionError(f"1/({self!r}): the error does not exclude 0")
         with workdps(max(self.digits, 15) + SPARE_DIGITS):
             error = self.error / (abs(self.value) * (abs(self.value) - self.error))
-            return _made(1 / self.value, error, self.kind, f"1/({self.method})")
+            return replace(_made(1 / self.value, error, self.kind, f"1/({self.method})"), sources=self.sources)
 
     def __lt__(self, other: object) -> bool:
         return self._is_beside(other, -1)
@@ -158,6 +160,28 @@ class Value:
         if not np.all(abs(difference.value) > doubt):
             raise ValueError(f"{self!r} and {other!r} are not told apart by their errors")
         return bool(np.all(side * difference.value > 0))
+
+    def z_score(self, other: object) -> Any:
+        """How many standard errors this lies above another value, or a number: a float, or an array of them.
+
+        Errors of deterministic values are bounds: what of the difference they may explain is left out, so that |z| is the least
+        that they allow. Standard errors, of independent values, are added in quadrature.
+
+        Raises:
+            ValueError: where neither value has a standard error.
+        """
+        gap = np.asarray((self - other).value, float)
+        spread: Any = 0.0
+        bound: Any = 0.0
+        for own in (self, other):
+            if isinstance(own, Value) and own.kind is Kind.STATISTICAL:
+                spread = np.hypot(spread, np.asarray(own.error, float))
+            elif isinstance(own, Value):
+                bound = bound + np.asarray(own.error, float)
+        if not np.all(spread > 0):
+            raise ValueError(f"z_score: found {self!r} and {other!r}; expected a standard error of one of them")
+        found = np.sign(gap) * np.maximum(abs(gap) - bound, 0) / spread
+        return found if found.ndim else float(found)
 
     def latex(self) -> str:
         """The number as LaTeX, with the digits that its error leaves."""
@@ -242,7 +266,8 @@ def _combined(one: Value, other: object, sign: str, of: Any, slopes: Any) -> Val
         else:
             error = first * one.error + last * second.error + (one.error * second.error if sign == "*" else 0)
         kind = next(own for own in (Kind.STATISTICAL, Kind.ESTIMATED, Kind.CERTIFIED) if own in kinds)
-        return _made(of(one.value, second.value), error, kind, f"{one.method} {sign} {second.method}")
+        found = _made(of(one.value, second.value), error, kind, f"{one.method} {sign} {second.method}")
+    return replace(found, sources=tuple(dict.fromkeys((*one.sources, *second.sources))))
 
 
 def _made(value: Any, error: Any, kind: Kind, method: str) -> Value:

@@ -92,6 +92,11 @@ class Curve:
         places = product(*self.axes.values())
         return {place: own for place, own in zip(places, self.points) if isinstance(own, str)}
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Key and place of what its values rest on, for ``symslr.cite``."""
+        return tuple(dict.fromkeys(source for v in self.points if isinstance(v, Value) for source in v.sources))
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self.values, dtype)
 

@@ -9,7 +9,7 @@ from typing import Any
 from sympy import Expr, latex
 
 from symslr.expression.asked import Asked, AskedFormula
-from symslr.expression.quantity import Quantity
+from symslr.expression.quantity import Quantity, sources_of
 from symslr.expression.value import Value
 from symslr.model.task import Task, without_fixed
 
@@ -26,7 +26,7 @@ class Question(Asked):
         answer: the value at values by name.
         given: values that are known already.
         expr: the definition as a SymPy expression, where there is one.
-        source: key of the paper that it is from.
+        source: key of the paper that it is from, where it has no expression.
     """
 
     title: str
@@ -35,6 +35,10 @@ class Question(Asked):
     expr: Expr | None = None
     source: str = "duranthon2025"
     task: Task | None = None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return (self.source,) if self.expr is None else sources_of(self.expr)
 
     def value(self, values: dict[str, Any], digits: int | None) -> Value:
         given = {**self.given, **values}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 from symslr.face.curve import Curve
+from symslr.library.folders import builtin_folder
 from symslr.model.sequence import model
 
 if TYPE_CHECKING:
@@ -82,6 +84,15 @@ class SequenceModel(model.SequenceModel):
 
         return population_risk(self, M, Q, seed=seed)
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Keys and places of the sources of the derivations by which its equations are made, for ``symslr.cite``."""
+        from symslr.check.collect import find
+
+        names = dict.fromkeys(name for equation in self.equations() for name in equation.by)
+        chains = (find(name, builtin_folder()) for name in names)
+        return tuple(dict.fromkeys(source for chain in chains if chain is not None for source in chain.origins))
+
     def equations(self) -> list[Equation]:
         """State evolution, weak recovery and, of a student, fits and one-pass SGD, in the model's own letters."""
         from symslr.export.sequence_model import equations
@@ -94,5 +105,8 @@ def curve_of(points: Sequence[BayesOptimal]) -> Curve:
     shown: dict[Any, dict[str, Any]] = {
         point.alpha: {**point.overlaps, **({"risk": point.risk} if point.risk is not None else {})} for point in points
     }
-    names = list(next(iter(shown.values())))
-    return Curve.over(lambda place: shown[place["alpha"]][place["quantity"]], {"alpha": list(shown), "quantity": names})
+    from symslr.theory.sequence import BayesFreeEntropy
+
+    names, sources = list(next(iter(shown.values()))), (BayesFreeEntropy.source,)
+    axes = {"alpha": list(shown), "quantity": names}
+    return Curve.over(lambda place: replace(shown[place["alpha"]][place["quantity"]], sources=sources), axes)

@@ -5,36 +5,41 @@ from __future__ import annotations
 from sympy import Expr
 
 import symslr
-from symslr.export.bibliography import REFERENCES, key_of
-from symslr.expression.quantity import Quantity
-from symslr.face.question import Question
+from symslr.algebra.derivation import Derivation
+from symslr.export.bibliography import cited
+from symslr.expression.quantity import sources_of
 
 WORKED = ("duranthon2025", "deng2023")
 """The papers whose results the toolkit derives."""
 
 
 def cite(*results: object) -> str:
-    """BibTeX of symslr and of the sources of results, which are formulas, questions and derivations; else of both papers.
+    """BibTeX of symslr and of the sources of results; without results of both papers.
+
+    Results are formulas, values, curves, questions, landscapes, optimal attentions, sequence models and derivations. Of a
+    derivation the rules, the claims and the results that it cites have sources too.
 
     Raises:
         TypeError: for anything else.
     """
-    keys = dict.fromkeys(key for result in results for key in _keys(result)) if results else dict.fromkeys(WORKED)
+    found = cited([source for result in results for source in _sources(result)] if results else WORKED)
     own = (
         "@software{symslr,\n"
         "  author = {{symslr developers}},\n"
         "  title = {{symslr: derive, evaluate, check and typeset the theory of attention}},\n"
         f"  version = {{{symslr.__version__}}}\n}}"
     )
-    return "\n\n".join([own, *(REFERENCES[key].entry.to_string("bibtex").strip() for key in keys)])
+    return "\n\n".join([own, *(reference.entry.to_string("bibtex").strip() for reference in found)])
 
 
-def _keys(result: object) -> list[str]:
-    expr = result.expr if isinstance(result, Question) else getattr(result, "start", result)
-    if isinstance(result, Question) and not isinstance(expr, Expr):
-        return [result.source]
-    if not isinstance(expr, Expr):
+def _sources(result: object) -> tuple[str, ...]:
+    if isinstance(result, Derivation):
+        used = (source for theorem in result.cited for source in _sources(theorem))
+        return (*sources_of(result.start), *result.origins, *used)
+    found = sources_of(result) if isinstance(result, Expr) else getattr(result, "sources", None)
+    if not isinstance(found, tuple):
         raise TypeError(
-            f"cite: found {type(result).__name__}; expected formulas, such as bayes_risk(task), or derivations"
+            f"cite: found {type(result).__name__}; expected formulas, such as bayes_risk(task), their values and curves, "
+            "derivations or models"
         )
-    return [key for node in sorted(expr.atoms(Quantity), key=str) if (key := key_of(node.source)) is not None]
+    return found

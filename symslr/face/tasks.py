@@ -7,7 +7,6 @@ from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from mpmath import mpf
 from sympy import Expr, Integer
 
 from symslr.evaluation.finite_sample.bayes_optimal import bayes_optimal as bayes_optimal_at
@@ -19,9 +18,10 @@ from symslr.evaluation.location.posterior import posterior as posterior_at
 from symslr.evaluation.location.risk import has_kernel_alone, least_value, moment_values, risk_value
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.routes import WEIGHT, check
+from symslr.evaluation.sampling.scatter import statistical
 from symslr.evaluation.sampling.sequences import posterior_of
 from symslr.evaluation.separation.report import separation_report
-from symslr.expression.value import Kind, Value
+from symslr.expression.value import Value
 from symslr.face.question import Question
 from symslr.model.attention import Attention
 from symslr.model.catalogue import attention_of, kernel_attention_of
@@ -123,7 +123,9 @@ class Moments:
 def moments(
     task: Task, attention: AnyAttention, scale: Expr = a, *, digits: int | None = None, **values: object
 ) -> Moments:
-    """The moments of an attention and the read-out r, for every kind of task; the scale of its key is the parameter ``a``.
+    """``hit`` = E[r^T C_v sigma] and ``square`` = E[sigma^T C_v sigma] of an attention, r being the read-out, for every kind of task.
+
+    Its risk at the best value vector is Delta^2 + E[r^T C_v r] - hit^2/square. The scale of its key is the parameter ``a``.
 
     Raises:
         TypeError, ValueError: in one line, as ``population_risk``.
@@ -178,7 +180,8 @@ def fitted(
 ) -> Question:
     """The test risk of a fit to N = alpha D samples, D -> infinity, by the replica-symmetric theory.
 
-    ``alpha`` is one of its parameters. Its errors are standard errors; ``at`` holds the order parameters of the fit.
+    ``alpha`` is one of its parameters. Its errors are standard errors; ``at`` holds the order parameters of the fit, and
+    ``method`` says whether replica symmetry holds: where it is broken fits of finite samples may have another risk.
 
     Args:
         ridge: of key and value, a pair; one number for both; or "tuned", the pair of least test risk.
@@ -201,7 +204,8 @@ def fitted(
         else:
             how: dict[str, Any] = {"precision": precision, "branch": branch, "seed": seed}
             found = finite_sample(task, chosen, values, alpha=alpha, ridge=pair, **how)
-        return replace(found.risk, at=found.order_parameters)
+        method = f"{found.risk.method}; {found.symmetry}"
+        return replace(found.risk, at=found.order_parameters, method=method)
 
     return Question(f"test risk of {chosen.name} fitted to alpha D samples, {task.name}", answer, given, task=task)
 
@@ -247,8 +251,7 @@ def simulate_fit(
             fresh=fresh,
         )
         method = f"{seeds} fits of {found.size} samples in dimension {dimension}, seeds from {seed}"
-        places = max(0, int(-np.log10(found.standard_error / abs(found.risk)))) if found.standard_error > 0 else 0
-        return Value(mpf(found.risk), mpf(found.standard_error), Kind.STATISTICAL, places, method)
+        return statistical([found.risk], found.standard_error, method, 0.0)
 
     return Question(f"test risk of {chosen.name} fitted to drawn samples, {task.name}", answer, given, task=task)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from sympy import Dummy, Expr, Indexed, IndexedBase, Product, Sum, Symbol, cosh, expand_log, latex, log, powsimp, sqrt
 
@@ -35,12 +36,14 @@ class OptimalAttention:
         weight: a_l, in ``chi[l]`` (``chi[l, k]`` for keys along several directions), sums over m and the parameters.
         reading: what kind of attention it is, in words.
         where: what the letters in it that the task does not name stand for.
+        sources: key and place of what it rests on, for ``symslr.cite``.
     """
 
     task: Task
     weight: Expr
     reading: str
     where: tuple[str, ...]
+    sources: ClassVar[tuple[str, ...]] = ("duranthon2025, Sec. 4",)
 
     def __str__(self) -> str:
         from symslr.algebra.derivation import as_text

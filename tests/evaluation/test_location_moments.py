@@ -38,8 +38,8 @@ SOFTMAX1 = Attention(exp(x), offset=1)
 SIGMOID = Attention(1 / (1 + exp(-x)), normaliser=None, name="sigmoid")
 
 
-def task(length: Any, strength: object = 4, **law: Any) -> Task:
-    return LocationTask(nu=strength, length=length, noise=0, **law)
+def task(length: Any, nu: object = 4, **law: Any) -> Task:
+    return LocationTask(nu=nu, length=length, noise=0, **law)
 
 
 def row(law: Task, attention: Attention, scale: float) -> np.ndarray:

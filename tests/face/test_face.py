@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,11 +14,15 @@ from mpmath import mpf, workdps
 from sympy import Integral, Symbol, erf, lambdify, log, sqrt
 
 import symslr as s
+from symslr.algebra.cite import Cite
+from symslr.algebra.derivation import Derivation
+from symslr.cli import main
 from symslr.export.figures import COLOURS
 from symslr.expression.value import Kind, Value
 from symslr.model.scalar_law import laplace
 from symslr.symbols import L, a, nu, x
 
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SPIKED = s.SpikedSLR(length=3, noise=0)
 LOCATED = {
     "prior": s.LocationTask("nu", length=4, prior="2**(-l)", noise=0),
@@ -385,6 +390,54 @@ def test_chains_and_citations() -> None:
         s.cite(3)
 
 
+def _cited(*results: object) -> list[str]:
+    return re.findall(r"@\w+\{(\w+)", s.cite(*results))[1:]
+
+
+def test_every_result_knows_its_sources() -> None:
+    """What a number rests on is cited from the number; sums unite, and a mean that was measured rests on nothing here."""
+    risk, network = s.bayes_risk(SPIKED), s.separation(n=1024, d=258, t=4, a0="1/20", a1="11/10", b="1/5", c="4/5")
+    value, share, mine = risk(nu=2), network(m=4), s.measured(0.36, 0.002)
+    paper, other = ["duranthon2025"], ["deng2023"]
+    for result in (
+        value,
+        s.evaluate(risk, nu=2),
+        risk.diff("nu")(nu=2),
+        s.least_risk(SPIKED, "softmax")(nu=2),
+        2 * risk + 1,
+    ):
+        assert _cited(result) == paper
+    assert _cited(share) == other
+    for made in (value + share, value * share, value - share, share.inverse() * value):
+        assert sorted(_cited(made)) == sorted(paper + other)
+    assert _cited(1 - share, abs(-share), share**3, 1 / share) == other
+    assert _cited(mine) == []
+    assert _cited(mine - value) == paper
+    assert _cited(network.curve(m=[4, 40])) == other
+    failing = s.population_risk(SPIKED, s.Attention("exp(x)", None)).curve(nu=[2], a=[0, 10**40])
+    assert _cited(failing) == paper  # of a point that has a value
+    assert _cited(s.landscape(SPIKED, "softmax", nu=2), s.optimal_attention(LOCATED["prior"])) == paper
+    assert value == replace(value, sources=())
+
+
+def test_derivations_and_sequence_models_know_theirs() -> None:
+    chain = s.bayes_risk(SPIKED).derivation()
+    assert _cited(chain) == list(
+        dict.fromkeys(["duranthon2025", *(own.rule.source for own in chain.steps if own.rule.source)])
+    )
+    assert "nishimori1981" in _cited(chain)
+    claimed = chain.claim(0.5, "deng2023, section 6")
+    assert _cited(claimed) == [*_cited(chain), "deng2023"]
+    assert _cited(Derivation(2 * s.bayes_risk(SPIKED)).apply(Cite(claimed))) == _cited(claimed)
+    phase = s.SequenceModel(["u"], 1, "u[1]**2", noise="1/2")
+    assert _cited(phase) == ["duranthon2025", "stein1981", "isserlis1918"]
+    taught = s.SequenceModel.load(EXAMPLES / "single_location.toml")
+    assert {*_cited(phase), "saad1995"} <= set(_cited(taught))  # one-pass descent of its student
+    assert _cited(phase.bayes_optimal([1.0, 2.0])) == ["duranthon2025"]
+    with pytest.raises(ValueError, match="found no entry for nobody2020"):
+        s.cite(chain.claim(0.5, "nobody2020, Eq. 1"))
+
+
 @pytest.mark.parametrize(
     ("call", "line"),
     [
@@ -442,3 +495,18 @@ def test_limits_that_rules_know_or_one_line() -> None:
     for name, point in (("nu", 0), ("L", "oo"), ("a", 1)):
         with pytest.raises(ValueError, match="limit: no rule gives that"):
             s.population_risk(SPIKED, "softmax").limit(name, point)
+
+
+@pytest.mark.parametrize(
+    ("what", "keys"),
+    [
+        ([], ["duranthon2025", "deng2023"]),
+        (["max"], ["duranthon2025"]),
+        ([str(EXAMPLES / "location.toml"), "separation-hoeffding"], ["duranthon2025", "hoeffding1963"]),
+        ([str(EXAMPLES / "phase.toml")], ["duranthon2025", "stein1981", "isserlis1918"]),
+    ],
+)
+def test_cite_on_the_command_line(what: list[str], keys: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["cite", *what])
+    assert re.findall(r"@\w+\{(\w+)", capsys.readouterr().out)[1:] == keys

@@ -32,7 +32,7 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import ORDER_PARAMETERS, Delta, L, chi, epsilon, l, m_kk, nu, q_kk, x, z
 from symslr.model.task import Task
 from symslr.parallel.blas import on_one_blas_thread
-from symslr.theory.landscape import landscape_chain
+from symslr.theory.landscape import LandscapeRisk, landscape_chain
 
 if TYPE_CHECKING:
     from symslr.evaluation.landscape.flow import Flow
@@ -158,6 +158,11 @@ class Landscape:
     noise: float
     weight: float | Weight
     refined: float = 1.0
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Key and place of what it rests on, for ``symslr.cite``."""
+        return (LandscapeRisk.source,)
 
     @classmethod
     def of(cls, task: Task, attention: Attention, values: Mapping[Any, object] | None = None) -> Landscape:

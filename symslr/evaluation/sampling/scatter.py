@@ -18,7 +18,7 @@ SIGMAS = 2.0
 """The coverage is exact at so many errors: they cover the mean with the probability of two normal sigmas, 95.45 per cent."""
 
 
-def standard_error(numbers: Sequence[float]) -> float:
+def standard_error(numbers: Sequence[float] | np.ndarray) -> float:
     """s/sqrt(n) times Student's factor: twice this covers the true mean with probability 95.45 per cent for every n >= 2.
 
     The standard deviation s is estimated from n numbers only, so (mean - truth)/(s/sqrt(n)) has Student's law with n - 1
@@ -35,7 +35,7 @@ def student_factor(count: int) -> float:
     return float(scipy.stats.t.ppf(scipy.stats.norm.cdf(SIGMAS), count - 1)) / SIGMAS
 
 
-def statistical(numbers: Sequence[float], error: float, method: str, seconds: float) -> Value:
+def statistical(numbers: Sequence[float] | np.ndarray, error: float, method: str, seconds: float) -> Value:
     """The mean of independent numbers as a ``Value``; ``error`` is one standard error."""
     mean = float(np.mean(numbers))
     digits = math.floor(math.log10(abs(mean) / error)) + 1 if mean and error > 0 else 15 if mean else 0
