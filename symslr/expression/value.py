@@ -95,7 +95,7 @@ class Value:
         return self * other
 
     def __truediv__(self, other: object) -> Value:
-        return self * _value_of(other, self).inverse()
+        return NotImplemented if _answers(other) else self * _value_of(other, self).inverse()
 
     def __rtruediv__(self, other: object) -> Value:
         return self.inverse() * other
@@ -230,6 +230,11 @@ class Value:
         return _upwards(_exact(self.error) + abs(Fraction(Decimal(text)) - _exact(self.value)), digits)
 
 
+def _answers(other: object) -> bool:
+    """Whether it reckons with values itself, as a curve does."""
+    return not isinstance(other, Value) and getattr(other, "__array_ufunc__", other) is None
+
+
 def _value_of(number: object, beside: Value) -> Value:
     """A number, an array, a formula or its text as a value without an error but that of its rounding."""
     if isinstance(number, Value):
@@ -243,6 +248,8 @@ def _value_of(number: object, beside: Value) -> Value:
 
 def _combined(one: Value, other: object, sign: str, of: Any, slopes: Any) -> Value:
     """A value of two, of which the second may be a number. Source of the bound: |x y - x' y'| <= |y| e + |x| e' + e e'."""
+    if _answers(other):
+        return NotImplemented
     second = _value_of(other, one)
     if isinstance(one.value, np.ndarray) or isinstance(second.value, np.ndarray):
         one, second = (

@@ -123,7 +123,9 @@ class Moments:
 def moments(
     task: Task, attention: AnyAttention, scale: Expr = a, *, digits: int | None = None, **values: object
 ) -> Moments:
-    """The moments of an attention and the read-out r, for every kind of task; the scale of its key is the parameter ``a``.
+    """``hit`` = E[r^T C_v sigma] and ``square`` = E[sigma^T C_v sigma] of an attention, r being the read-out, for every kind of task.
+
+    Its risk at the best value vector is Delta^2 + E[r^T C_v r] - hit^2/square. The scale of its key is the parameter ``a``.
 
     Raises:
         TypeError, ValueError: in one line, as ``population_risk``.

@@ -17,6 +17,7 @@ import symslr as s
 from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation
 from symslr.cli import main
+from symslr.export.figures import COLOURS
 from symslr.expression.value import Kind, Value
 from symslr.model.scalar_law import laplace
 from symslr.symbols import L, a, nu, x
@@ -174,6 +175,59 @@ def test_a_curve_is_a_table(tmp_path: Path) -> None:
     assert curve.to_latex().count(r"\\") == 7
     assert curve.plot(tmp_path / "c.pdf")._repr_png_().startswith(b"\x89PNG")
     assert (tmp_path / "c.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_curves_in_one_picture_are_told_apart(tmp_path: Path) -> None:
+    bayes, linear = s.bayes_risk(SPIKED), s.least_risk(SPIKED, "linear")
+    strengths = [1, 2, 4]
+    figure = bayes.curve(nu=strengths).plot(label="bayes")
+    (axes,) = figure.axes
+    assert (axes.get_ylabel(), axes.get_xlabel(), axes.get_legend()) == ("bayes", r"$\nu$", None)
+    for label in ("linear", "once more", "and again"):
+        assert linear.curve(nu=strengths).plot(tmp_path / "c.pdf", label, ax=axes) is figure
+    assert (tmp_path / "c.pdf").read_bytes().startswith(b"%PDF")
+    said = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert said == ["Bayes", "linear", "once more", "and again"]
+    assert axes.get_ylabel() == ""
+    looks = {(str(own.get_color()), repr(own._dash_pattern)) for own in axes.lines}
+    assert len(looks) == len(axes.lines) == len(axes.collections) == 4
+    assert {own.get_color() for own in axes.lines[:2]} == {COLOURS["bayes"], COLOURS["linear"]}
+    assert np.array_equal(axes.lines[1].get_ydata(), linear.curve(nu=strengths).values)
+    several = s.bayes_risk(s.SpikedSLR(noise=0)).curve(nu=strengths, length=[2, 3]).plot(label="Bayes risk").axes[0]
+    assert several.get_ylabel() == "Bayes risk"
+    assert [text.get_text() for text in several.get_legend().get_texts()] == ["$L$ = 2", "$L$ = 3"]
+    with pytest.raises(ValueError, match=r"plot: found axes over \$\\nu\$ and a curve over \$L\$"):
+        s.bayes_risk(s.SpikedSLR(nu=2, noise=0)).curve(length=[2, 3]).plot(ax=axes)
+
+
+def test_curves_are_reckoned_with_point_by_point() -> None:
+    strengths = [1, 2]
+    bayes, linear = (own.curve(nu=strengths) for own in (s.bayes_risk(SPIKED), s.least_risk(SPIKED, "linear")))
+    apart = linear - bayes
+    for made, one, other in zip(apart.points, linear.points, bayes.points):
+        assert made == one - other
+        assert float(made.error) >= float(one.error + other.error)
+    assert np.allclose(apart.values, linear.values - bayes.values)
+    assert ((linear / bayes).points, (2 * bayes).points) == (
+        [one / other for one, other in zip(linear.points, bayes.points)],
+        [2 * own for own in bayes.points],
+    )
+    assert (1 - bayes / linear).points[0] == 1 - bayes.points[0] / linear.points[0]
+    assert np.allclose((bayes + bayes.points[0]).values, bayes.values + float(bayes.points[0]), rtol=1e-14, atol=0)
+    assert (1 / bayes).axes == bayes.axes
+    broken = s.population_risk(SPIKED, s.Attention("exp(x)", None)).curve(nu=[2], a=[0, 10**40])
+    for made in (broken - broken, 1 - broken, broken / 2):
+        assert made.reasons == broken.reasons
+    ((_, reason),) = ((bayes / (bayes.points[0] - bayes)).reasons).items()
+    assert "does not exclude 0" in reason
+    for other in (
+        s.bayes_risk(SPIKED).curve(nu=[1, 3]),
+        s.bayes_risk(s.SpikedSLR(noise=0)).curve(length=[3], nu=[1, 2]),
+    ):
+        with pytest.raises(ValueError, match="expected the same numbers on the same axes"):
+            bayes - other
+    with pytest.raises(TypeError):
+        np.ones(2) * bayes
 
 
 def test_a_point_that_fails_is_not_the_whole_curve() -> None:
