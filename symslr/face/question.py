@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from mpmath import mpf
+from scipy.interpolate import BarycentricInterpolator
 from sympy import Expr, latex
 
 from symslr.expression.asked import Asked, AskedFormula
 from symslr.expression.quantity import Quantity, sources_of
-from symslr.expression.value import Value
+from symslr.expression.value import Kind, Value
+from symslr.model.exact import exact
+from symslr.model.ranges import real_number
+from symslr.model.symbols import NAMES
 from symslr.model.task import Task, without_fixed
 
 Answer = Callable[[dict[Any, Any], int | None], Value]
@@ -111,13 +117,64 @@ class Question(Asked):
         """The definition as LaTeX."""
         return str(latex(self.formula()))
 
-    def diff(self, *symbols: object) -> Expr:
-        """No rule differentiates it.
+    def diff(self, name: object) -> Question:
+        """The derivative with respect to a parameter, from values at Chebyshev points around it.
+
+        Its error is estimated: what half of the points say otherwise, and the errors of the values, enlarged.
 
         Raises:
-            ValueError: always.
+            ValueError: for the length, and at a point of numbers that are known by sampling.
         """
-        raise ValueError(f"{self.title}: no rule differentiates it; expected differences of its values")
+        name = NAMES.get(str(name), str(name))
+        if name == "L":
+            raise ValueError("diff: found L, which is a whole number; expected another parameter")
+
+        def answer(values: dict[Any, Any], digits: int | None) -> Value:
+            if name not in values:
+                raise ValueError(f"no value for {name}; give one as {name}=2")
+            at = real_number(exact(values[name], name), name)
+            return _slope(lambda x: self.value({**values, name: x}, digits), at, name)
+
+        return replace(self, title=f"d/d{name} of {self.title}", answer=answer, given={}, expr=None, task=None)
 
     def __repr__(self) -> str:
         return self.title
+
+
+POINTS = 16
+"""Intervals between the Chebyshev points of a derivative; every second point gives the estimate of its error."""
+WIDTH = 0.1
+"""Half the width of these, relative to 1 + |x|; where x > 0 they stay positive, as a strength or a number of samples does."""
+
+
+def _slope(value: Callable[[float], Value], at: float, name: str) -> Value:
+    """The derivative of a function of one number, with an estimate of its error."""
+    reach = WIDTH * (1 + abs(at))
+    if at == 0 and name != "a":
+        raise ValueError(f"diff: found {name} = 0, at the end of its range; expected a larger number")
+    reach = reach if name == "a" else min(reach, at / 2)
+    points = -np.cos(np.pi * np.arange(POINTS + 1) / POINTS)
+    found: list[Value] = []
+    for point in points:
+        found.append(value(at + reach * float(point)))
+        if found[-1].kind is Kind.STATISTICAL:
+            raise ValueError("diff: found a value known by sampling; expected differences of such values at wide steps")
+    fine, coarse = (_combined(_weights(points[::step]) / reach, found[::step]) for step in (1, 2))
+    gap = abs(fine.value - coarse.value)
+    slope = fine + Value(mpf(0), gap, Kind.ESTIMATED, 0, "interpolation")
+    return replace(
+        slope,
+        method=f"derivative of the interpolant at {POINTS + 1} points: {found[0].method}",
+        sources=found[0].sources,
+    )
+
+
+def _combined(weights: np.ndarray, values: list[Value]) -> Value:
+    first, *others = (float(weight) * value for weight, value in zip(weights, values))
+    return sum(others, first)
+
+
+def _weights(points: np.ndarray) -> np.ndarray:
+    """Of the values at these points in the derivative at 0 of the polynomial through them."""
+    weights: np.ndarray = BarycentricInterpolator(points, np.eye(len(points))).derivative(0.0)
+    return weights

@@ -85,6 +85,60 @@ def test_known_values() -> None:
         assert float(by_rule.error) < 1e-11
 
 
+BY_WEIGHT = {"fitted", "bayes_optimal", "simulate_fit", "landscape"}
+REFUSED = {
+    "token laws": {"landscape", "bayes_optimal"},
+    **{name: {"derivation", "as_integral", *BY_WEIGHT} for name in ("prior", "subset", "coins")},
+}
+"""What a kind of task has not, and refuses in one line."""
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_rest_of_the_listing(name: str) -> None:
+    task, given = TASKS[name], _open(TASKS[name])
+    risk = s.bayes_risk(task)
+    calls = {
+        "latex": lambda: risk.latex() and risk.formula(),
+        "as_integral": risk.as_integral,
+        "derivation": risk.derivation,
+        "diff": lambda: (
+            s.least_risk(task, "softmax").diff("a" if not given else "nu")
+            and s.population_risk(task, "softmax").diff("a")
+        ),
+        "compare": lambda: risk.compare_with(risk.formula() if name not in REFUSED else "1/2"),
+        "moments": lambda: s.moments(task, "softmax", 1, **given),
+        "posterior": lambda: s.posterior(task, np.zeros(int(task.length)), **given),
+        "cite": lambda: s.cite(risk(**given)),
+        "fitted": lambda: s.fitted(task, "softmax", ridge=0.1, precision=0.1)(alpha=9, **given),
+        "bayes_optimal": lambda: s.bayes_optimal(task)(alpha=4, **given),
+        "simulate_fit": lambda: s.simulate_fit(task, "softmax", ridge=0.1, dimension=20, seeds=2)(alpha=9, **given),
+        "landscape": lambda: s.landscape(task, "softmax", **given).risk(m_kk=1, q_kk=1, m_vv=1, q_vv=1),
+    }
+    refused = {}
+    for what, call in calls.items():
+        try:
+            assert call() is not None
+        except ValueError as line:
+            refused[what] = str(line)
+    assert not any("\n" in line for line in refused.values())
+    assert refused.keys() == REFUSED.get(name, set())
+    assert all("needs a weight" in refused[what] for what in BY_WEIGHT & refused.keys() if name in LOCATED)
+
+
+def test_a_derivative_of_what_no_rule_differentiates() -> None:
+    """Against a rule, where the least risk is the Bayes risk; a prior that is uniform; differences at wide steps."""
+    rule = s.evaluate(s.bayes_risk(SPIKED).diff("nu"), nu=2)
+    uniform = s.Task(length=3, prior="2 + 0*l", noise=0)
+    for asked in (s.least_risk(SPIKED, "softmax"), s.bayes_risk(uniform)):
+        found = asked.diff("nu")(nu=2)
+        assert abs(float(found - rule)) <= float(found.error) + float(rule.error) < 1e-10
+        assert found.kind is Kind.ESTIMATED
+    risk = s.population_risk(LOCATED["prior"], "softmax")
+    found = risk.diff("a")(nu=2, a=1)
+    near, far = (float(risk(nu=2, a=1 + h) - risk(nu=2, a=1 - h)) / (2 * h) for h in (0.002, 0.004))
+    assert abs(float(found) - (4 * near - far) / 3) <= float(found.error) < 1e-7
+
+
 def test_a_symbol_is_one_by_any_name() -> None:
     """A derivative by a name, by a plain symbol, and by the formula's own are the same; another name is no silent 0."""
     risk = s.bayes_risk(s.SpikedSLR(noise=0))
@@ -450,7 +504,12 @@ def test_derivations_and_sequence_models_know_theirs() -> None:
         (s.bayes_risk(SPIKED), "no value for nu"),
         (lambda: s.bayes_risk(SPIKED)(2), "values: found int 2"),
         (lambda: s.bayes_risk(SPIKED).curve(nu=[[1, 2]]), "nu: found a table"),
-        (lambda: s.bayes_risk(LOCATED["prior"]).diff("nu"), "no rule differentiates it"),
+        (lambda: s.bayes_risk(LOCATED["prior"]).diff("length"), "diff: found L, which is a whole number"),
+        (lambda: s.least_risk(SPIKED, "softmax").diff("nu")(nu=0), "diff: found nu = 0, at the end of its range"),
+        (
+            lambda: s.fitted(SPIKED, "softmax", ridge=1, precision=0.1).diff("nu")(alpha=9, nu=2),
+            "diff: found a value known by sampling",
+        ),
         (s.separation(n=3), "separation: no value for d"),
         (lambda: s.fitted(SPIKED, "softmax", ridge=1)(alpha="x", nu=2), "alpha: found x"),
         (lambda: s.sample(s.SpikedSLR(noise=0), 3, dimension=4, seed=0, nu=2), "length: found none"),
