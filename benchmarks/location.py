@@ -69,7 +69,7 @@ def monte_carlo(task: LocationTask) -> tuple[float, float, float]:
 def main() -> None:
     print(f"{'Bayes risk':34} {'value':>14} {'error':>8} {'symslr':>11} {'Monte Carlo to 1e-4':>20}")
     for name, (law, strength, length) in LAWS.items():
-        task = LocationTask(strength=strength, length=length, noise=0, **law)
+        task = LocationTask(nu=strength, length=length, noise=0, **law)
         ours, value = seconds(lambda task=task: bayes_value(task))
         line = f"{name:34} {float(value.value):14.10f} {float(value.error):8.0e} {ours * 1e3:8.1f} ms"
         if length > 1000:

@@ -89,7 +89,7 @@ def figure_location_laws() -> Figure:
 
 
 def _task(law: str, strength: int) -> Task:
-    return LocationTask(strength=Integer(strength), length=LENGTH, noise=0, **LAWS[law][1])
+    return LocationTask(nu=Integer(strength), length=LENGTH, noise=0, **LAWS[law][1])
 
 
 def _risk(job: tuple[str, int, str]) -> dict[str, object]:

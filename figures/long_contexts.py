@@ -139,7 +139,7 @@ def _attentions() -> Rows:
             "softmax1": evaluate(at_scale["softmax1"], {**here, "a": float(np.sqrt(strength))}).value,
             "sigmoid": evaluate(_sigmoid(), here).value,
             "entmax": risk_value(
-                LocationTask(length=length, strength=Rational(strength), noise=0), chosen, FIXED, seconds=SECONDS
+                LocationTask(length=length, nu=Rational(strength), noise=0), chosen, FIXED, seconds=SECONDS
             ).value,
             "softmax, fixed scale": fixed,
             "linear": evaluate(straight, here).value,
@@ -167,7 +167,7 @@ def _few_features(degree: int, length: int, strength: float) -> float:
     from symslr.evaluation.location.moments import Risk
 
     kernel = Attention(sum(x**k / factorial(k) for k in range(degree + 1)), name=f"{degree + 1} features")
-    task = LocationTask(length=length, strength=Rational(strength), noise=0)
+    task = LocationTask(length=length, nu=Rational(strength), noise=0)
     risks = Risk.of(kernel, task, SECONDS)
 
     def at(scale: float) -> ParameterValues:

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from symslr import symbols as symbols
     from symslr.algebra import rules as rules
     from symslr.algebra.derivation import Derivation as Derivation
+    from symslr.check.check import check_derivation as check_derivation
     from symslr.evaluation import Value as Value
     from symslr.evaluation import evaluate as evaluate
     from symslr.evaluation import minimise as minimise
@@ -25,12 +27,15 @@ if TYPE_CHECKING:
     from symslr.face.question import Question as Question
     from symslr.face.sequence import SequenceModel as SequenceModel
     from symslr.face.sources import cite as cite
+    from symslr.face.study import run_study as run_study
     from symslr.face.tasks import bayes_optimal as bayes_optimal
     from symslr.face.tasks import bayes_risk as bayes_risk
     from symslr.face.tasks import fitted as fitted
     from symslr.face.tasks import landscape as landscape
     from symslr.face.tasks import least_risk as least_risk
+    from symslr.face.tasks import moments as moments
     from symslr.face.tasks import population_risk as population_risk
+    from symslr.face.tasks import posterior as posterior
     from symslr.face.tasks import sample as sample
     from symslr.face.tasks import separation as separation
     from symslr.face.tasks import simulate_fit as simulate_fit

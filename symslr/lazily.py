@@ -15,7 +15,7 @@ def handed_on(package: str, file: str) -> Loader:
     """What a package that only hands names on defines besides.
 
     The names are those that its file imports under ``if TYPE_CHECKING``, so that there is one list of them for people, for
-    type checkers and for Python. No name may be that of a module of the package.
+    type checkers and for Python; a module of the package may be among them, which ``import *`` leaves out.
 
     Args:
         package, file: ``__name__`` and ``__file__`` of the package.
@@ -34,6 +34,9 @@ def handed_on(package: str, file: str) -> Loader:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, attribute = homes[name]
         found = import_module(module)
-        return getattr(found, attribute) if hasattr(found, attribute) else import_module(f"{module}.{attribute}")
+        if module != package and hasattr(found, attribute):
+            return getattr(found, attribute)
+        return import_module(f"{module}.{attribute}")
 
-    return load, lambda: sorted(homes), sorted(homes)
+    public = sorted(name for name, (module, _) in homes.items() if module != package)
+    return load, lambda: sorted(homes), public

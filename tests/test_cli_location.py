@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from symslr.cli import main
+from symslr import SpikedSLR, bayes_optimal, fitted, landscape, simulate_fit
+from symslr.cli import main, options
+from symslr.evaluation.routes import WEIGHT
 
 CHAIN = """
 [task]
@@ -205,10 +208,30 @@ def test_what_is_refused_is_one_line(capsys, arguments, match):
     assert err.count("\n") == 1
 
 
-def test_a_command_that_needs_exchangeable_tokens_says_so(capsys, chain):
-    status, _, err = run(capsys, "landscape", "--task", chain)
-    assert status == 2
-    assert "its tokens are not exchangeable, or more than one is relevant" in err
+FITS = ("finite", "--alpha", "2")
+OF_A_WEIGHT = [
+    (("landscape",), lambda task: landscape(task, "softmax")),
+    ((*FITS, "--rk", "1", "--rv", "1"), lambda task: fitted(task, "softmax", ridge=1)(alpha=2)),
+    ((*FITS, "--tuned"), lambda task: fitted(task, "softmax")(alpha=2)),
+    (("finite", "--alpha", "1,2", "--tuned"), lambda task: fitted(task, "softmax").curve(alpha=[1, 2])),
+    ((*FITS, "--bayes-optimal"), lambda task: bayes_optimal(task)(alpha=2)),
+    ((*FITS, "--rk", "1", "--rv", "1"), lambda task: simulate_fit(task, "softmax", dimension=20, ridge=1)),
+]
+
+
+@pytest.mark.parametrize(("arguments", "in_python"), OF_A_WEIGHT)
+def test_what_needs_a_weight_says_so_as_python_does(capsys, chain, arguments, in_python):
+    status, out, err = run(capsys, *arguments, "--task", chain)
+    assert (status, out) == (2, "")
+    problem = options.problem(chain, None, None, None)
+    task = problem.task.at(problem.values)
+    with pytest.raises(ValueError, match=re.escape(WEIGHT.words)) as refused:
+        in_python(task)
+    assert err == f"symslr: {refused.value}\n"
+    assert WEIGHT.holds(SpikedSLR())
+
+
+def test_a_proof_of_a_law_of_location_is_refused_with_the_reason(capsys, chain):
     status, _, err = run(capsys, "bayes", "--task", chain, "--certified")
     assert status == 2
     assert "no formula by one-token integrals" in err

@@ -83,7 +83,7 @@ def _drawn() -> Iterator[NamedComparison]:
 def drawn(job: tuple[str, int]) -> dict[str, object]:
     """The number, what was drawn and a note, of one attention."""
     name, seed = job
-    task = LocationTask(length=LENGTH, strength=STRENGTH, noise=0)
+    task = LocationTask(length=LENGTH, nu=STRENGTH, noise=0)
     chosen, scale, attention = _sampled()[name]
     number = risk_value(task, chosen, scale, seconds=SECONDS)
     found = location_monte_carlo(task, attention, {}, size=SIZE, seed=seed, value_norm=None, name=name)

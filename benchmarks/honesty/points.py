@@ -106,7 +106,7 @@ class Point:
         written = ",".join(f"{theta}:{p}" for theta, p in law["signal"].items())
         prior = 1 / l if law["prior"] else None
         return LocationTask(
-            strength=Rational(at["nu"]),
+            nu=Rational(at["nu"]),
             location=f"independent({at['coin']})" if law["where"] == "independent" else law["where"],
             prior=prior,
             signal=written,

@@ -252,6 +252,30 @@ class DerivationCheck:
             "seconds": round(self.seconds, 2),
         }
 
+    def __str__(self) -> str:
+        """The verdict in a line, with what was compared; below it what is not true, and why."""
+        if self.stopped:
+            return f"stopped  {self.name}: {self.stopped}; no verdict, and none is kept"
+        effective = sum(part.tally.effective for part in self.parts)
+        made = sum(part.tally.tried for part in self.parts)
+        held = "holds" if self.verdict is Verdict.TRUE else "compared"
+        lines = [
+            f"{self.verdict:8} {self.name or 'derivation'}: {len(self.steps)} step{'s' * (len(self.steps) != 1)}, "
+            f"{held} at {effective} point{'s' * (effective != 1)}{_agreement(self)}"
+            + f"; {made - effective} more could not tell"
+            * (made != effective)
+        ]
+        if self.covered:
+            ends = (f"{name} from {low} to {high}" for name, (low, high) in _as_decimals(self.covered).items())
+            lines.append(f"         compared with {', '.join(ends)}")
+        if self.restrictions:
+            lines.append(f"         compared, and so claimed, only for {'; '.join(self.restrictions)}")
+        lines += [f"         tried with {functions}" for functions in self.tried]
+        if self.own_rules:
+            lines.append(f"         rules of the author, not of symslr: {', '.join(self.own_rules)}")
+        lines += [f"         {line}" for line in _remarks(self)]
+        return "\n".join(lines)
+
 
 @dataclass(frozen=True)
 class CheckReport:
@@ -314,31 +338,12 @@ class CheckReport:
 
     def as_text(self) -> str:
         """A line for each derivation, more where it is not true, and the counts."""
-        lines = []
-        for item in self.derivations:
-            if item.stopped:
-                lines.append(f"stopped  {item.name}: {item.stopped}; no verdict, and none is kept")
-                continue
-            if item.version and item.verdict is Verdict.TRUE:
-                continue
-            effective = sum(part.tally.effective for part in item.parts)
-            made = sum(part.tally.tried for part in item.parts)
-            held = "holds" if item.verdict is Verdict.TRUE else "compared"
-            lines.append(
-                f"{item.verdict:8} {item.name}: {len(item.steps)} step{'s' * (len(item.steps) != 1)}, "
-                f"{held} at {effective} point{'s' * (effective != 1)}{_agreement(item)}"
-                + f"; {made - effective} more could not tell"
-                * (made != effective)
-            )
-            if item.covered:
-                ends = (f"{name} from {low} to {high}" for name, (low, high) in _as_decimals(item.covered).items())
-                lines.append(f"         compared with {', '.join(ends)}")
-            if item.restrictions:
-                lines.append(f"         compared, and so claimed, only for {'; '.join(item.restrictions)}")
-            lines += [f"         tried with {functions}" for functions in item.tried]
-            if item.own_rules:
-                lines.append(f"         rules of the author, not of symslr: {', '.join(item.own_rules)}")
-            lines += [f"         {line}" for line in _remarks(item)]
+        lines = [
+            line
+            for item in self.derivations
+            if not (item.version and item.verdict is Verdict.TRUE)
+            for line in str(item).splitlines()
+        ]
         counts = self.counts()
         for what in ("steps", "claims", "starts"):
             tally = ", ".join(f"{number} {verdict}" for verdict, number in dict(counts[what]).items())  # type: ignore[call-overload]

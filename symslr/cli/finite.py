@@ -212,9 +212,8 @@ def _fit(task: TaskRequest, attention: AttentionRequest, alphas: list[float], ai
     for name, meaning in WHAT.items():
         typer.echo(f"  {name} = {options.with_error(found.order_parameters[name])}  {meaning}")
     typer.echo(f"  one more step moves no coordinate by more than {found.change:.1e}; branch: {found.branch}")
-    stable = "holds" if found.stable else "is broken: fits get stuck above this energy, and the risk need not be theirs"
     measured = f"replicon {found.replicon:.3g}, jumps {found.jumps:.2%}, spread {found.spread:.2g}"
-    typer.echo(f"  {measured}: replica symmetry {stable}")
+    typer.echo(f"  {measured}: {found.symmetry}")
     if found.risk.error > aim.precision * abs(found.risk.value):
         typer.echo(f"  precision {aim.precision:g} is out of reach: no more than {found.count} samples are drawn")
     typer.echo(f"  {found.risk.method}, {found.risk.seconds:.2f} s")

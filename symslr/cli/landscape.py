@@ -85,16 +85,11 @@ def _landscape(task: TaskRequest, attention: AttentionRequest, at: dict[str, flo
 
 
 def _point(here: Landscape, given: dict[str, float]) -> dict[str, Any]:
-    import numpy as np
-
-    from symslr.evaluation.landscape import OrderParameters
-
-    numbers = [given.get(name, 0.0) for name in here.names]
-    OrderParameters.of(np.array(numbers[:7]))
-    found = here.confirmed(np.array(numbers))
+    place = here.point(given)
+    found = here.confirmed(place)
     slopes = {name: _shown(*of) for name, *of in zip(here.names, found.gradient, found.gradient_errors)}
     return {
-        "at": dict(zip(here.names, map(str, numbers))),
+        "at": dict(zip(here.names, map(str, place.tolist()))),
         **_risk(found),
         "gradient": {name: text["value"] for name, text in slopes.items()},
         "gradient_error": {name: text["error"] for name, text in slopes.items()},

@@ -170,7 +170,9 @@ RiskDigitsOption = typer.Option(
     "else what float64 gives.",
 )
 CertifiedOption = typer.Option(
-    False, "--certified", help="Prove the error by ball arithmetic; refuse where no proof is found."
+    False,
+    "--certified",
+    help="Prove the error by ball arithmetic, for risks of one-token integrals; refuse where no proof is found.",
 )
 SymbolicOption = typer.Option(
     False, "--symbolic", help="Print a formula, as text and LaTeX, not a number; what has no value stays a symbol."

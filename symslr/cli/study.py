@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,37 +69,35 @@ def run(
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    from symslr.study.document import read_study
-    from symslr.study.executors import place_named
+    from symslr.face.study import run_study
     from symslr.study.remaining import in_words
-    from symslr.study.run import Progress, run_study
-    from symslr.study.store import Store
-    from symslr.study.work import SECONDS
+    from symslr.study.run import Progress
 
-    points = read_study(file)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
-    with (
-        Store(store) as kept,
-        place_named(executor, workers) as place,
-        Bar(*columns, console=Console(stderr=True)) as bar,
-        resumable(store),
-    ):
-        line = bar.add_task(file.name, total=len(points), left="")
+    bar = Bar(*columns, console=Console(stderr=True))
+    line = bar.add_task(file.name, total=None, left="")
+    with resumable(store), ExitStack() as shown:
 
         def report(progress: Progress) -> None:
+            if not bar.live.is_started:  # a file that is no study has no bar
+                shown.enter_context(bar)
             left = in_words(progress.remaining) + (f", {progress.failed} failed" if progress.failed else "")
-            bar.update(line, completed=progress.done + progress.failed, left=left)
+            bar.update(line, total=progress.total, completed=progress.done + progress.failed, left=left)
 
-        found = run_study(points, kept, place, retry_failed=retry_failed, seconds=seconds or SECONDS, report=report)
-        others = kept.others(points)
+        found = run_study(
+            file, store, executor=executor, workers=workers, retry_failed=retry_failed, seconds=seconds, report=report
+        )
+    count, done, failed = len(found.points), found.count("done"), found.count("failed")
     if as_json:
-        typer.echo(json.dumps({"points": found.total, "done": found.done, "failed": found.failed}))
+        typer.echo(json.dumps({"points": count, "done": done, "failed": failed}))
     else:
-        typer.echo(f"{_points(found.total)}: {found.done} done, {found.failed} failed; symslr study show {store}")
-    if others:
-        apart = _apart(others[0], points)
-        typer.echo(f"{store} also holds {_points(len(others))} that {file} does not ask for, such as {apart}", err=True)
-    if found.failed:
+        typer.echo(f"{_points(count)}: {done} done, {failed} failed; symslr study show {store}")
+    if found.others:
+        apart = _apart(found.others[0], found.points)
+        typer.echo(
+            f"{store} also holds {_points(len(found.others))} that {file} does not ask for, such as {apart}", err=True
+        )
+    if failed:
         raise typer.Exit(FAILED)
 
 

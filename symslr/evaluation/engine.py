@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -17,14 +17,17 @@ from symslr.budget import LONGEST, OutOfTime, processor_time
 from symslr.evaluation.admission.admitted import check_admitted, check_means_exist
 from symslr.evaluation.admission.guard import unheld
 from symslr.evaluation.admission.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
+from symslr.evaluation.certified.backend import METHOD, are_on_lattices, evaluate_arb
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly, OutOfDigits, beside
 from symslr.evaluation.nodes.node import Context, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.numbers.balls import Multiprecision
 from symslr.evaluation.open_kernel import with_open_kernel
 from symslr.evaluation.plan import canonical, plan, reduced_form, with_derivatives
-from symslr.evaluation.strong_signal import by_expansion
-from symslr.expression.expectation import ScalarExpectation
+from symslr.evaluation.routes import Need, Route, tried
+from symslr.evaluation.strong_signal import by_expansion, is_strong
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Minimum
 from symslr.expression.quantity import conditioned, sources_of
 from symslr.expression.value import Kind, Value
 from symslr.model.exact import exact
@@ -33,7 +36,6 @@ from symslr.model.symbols import BOUND_IN_SEQUENCE, x
 from symslr.parallel.serial import one_at_a_time
 
 EXPONENTIAL = "arb-exponential"
-BACKENDS = ("numpy", "mpmath", "arb", EXPONENTIAL)
 FLOAT_DIGITS = 13
 """The float64 plan is tried first for at most so many digits."""
 FLOAT_AIM = 12
@@ -92,58 +94,93 @@ def evaluate(
         ) from None
 
 
+@dataclass(frozen=True)
+class Request:
+    """What ``evaluate`` is asked, checked.
+
+    Attributes:
+        digits, backend: as for ``evaluate``; arrays go through numpy unless another backend is named.
+    """
+
+    expr: Expr
+    inputs: Inputs
+    digits: int | None
+    backend: str | None
+
+    @property
+    def wanted(self) -> int:
+        """The digits that a method of any precision is asked for."""
+        return self.digits or MULTIPRECISION_DIGITS
+
+    def part(self, expr: Expr, digits: int) -> Value:
+        """A term of an expansion: proved if it is elementary; for one-dimensional integrals over Phi^L there is no proof."""
+        if self.backend in ("arb", EXPONENTIAL) or not expr.has(Integral, ScalarExpectation):
+            backend = EXPONENTIAL
+        else:
+            backend = "numpy" if digits <= FLOAT_DIGITS else "mpmath"
+        return _by_backends(Request(expr, self.inputs, digits, backend), None)
+
+
 @one_at_a_time
 def _evaluated(expr: Expr, values: Mapping[Any, object] | None, digits: int | None, backend: str | None) -> Value:
     """As ``evaluate``, without a budget of time."""
     start = time.perf_counter()
     if backend is not None and backend not in BACKENDS:
         raise ValueError(f"backend: found {backend!r}; expected one of {', '.join(BACKENDS)}")
-    wanted = MULTIPRECISION_DIGITS if digits is None else checked_digits(digits)
+    digits = None if digits is None else checked_digits(digits)
     expr = with_derivatives(expr if isinstance(expr, Expr) else exact(expr, "expression"))
     sources = sources_of(expr)
     inputs = checked_inputs(*symbols_of(expr), values or {})
     check_admitted(expr, inputs)
     if not inputs.arrays:
         check_means_exist(expr, inputs.given)
-    far = None
-    if not inputs.arrays and backend != "numpy":
-        far = by_expansion(expr, inputs.given, wanted, lambda part, n: _of_expansion(part, inputs, n, backend))
-    if far is not None and far.digits >= wanted:
-        return replace(far, seconds=time.perf_counter() - start, sources=sources)
-    try:
-        value = _on_meshes(expr, inputs, digits, backend)
-    except CannotEvaluate:
-        if far is None or far.digits < (1 if digits is None else digits):
-            raise
-        return replace(far, seconds=time.perf_counter() - start, sources=sources)
-    said = unheld(expr, one_point(inputs), value if value.method == FLOAT_METHOD and not inputs.arrays else None)
-    method = f"{value.method}; {said}" if said else value.method
-    return replace(value, method=method, seconds=time.perf_counter() - start, sources=sources)
+    asked = Request(expr, inputs, digits, backend or ("numpy" if inputs.arrays else None))
+    far = tried((EXPANSION,), asked)
+    value = far if far is not None and far.digits >= asked.wanted else _by_backends(asked, far)
+    if value is not far:
+        said = unheld(expr, one_point(inputs), value if value.method == FLOAT_METHOD and not inputs.arrays else None)
+        value = replace(value, method=f"{value.method}; {said}") if said else value
+    return replace(value, seconds=time.perf_counter() - start, sources=sources)
 
 
-def _of_expansion(expr: Expr, inputs: Inputs, digits: int, backend: str | None) -> Value:
-    """A term of an expansion: proved if it is elementary; for one-dimensional integrals over Phi^L there is no proof."""
-    if backend in ("arb", EXPONENTIAL) or not expr.has(Integral, ScalarExpectation):
-        return _certified(expr, inputs, digits, EXPONENTIAL)
-    if digits <= FLOAT_DIGITS:
-        return _scalars(expr, inputs, digits, digits)
-    return _estimated(expr, inputs, digits)
+def _by_backends(asked: Request, poor: Value | None) -> Value:
+    """The value by the backend that is named, else by the first of the usual ones that reaches the digits.
+
+    Args:
+        poor: a value with too few digits, which is better than none where no digits are asked for.
+
+    Raises:
+        CannotEvaluate: why the last backend that was tried fails; where only float64 will do, why that does.
+    """
+    met: dict[str, CannotEvaluate] = {}
+    for name, usual in USUAL.items() if asked.backend is None else [(asked.backend, 0)]:
+        lacks = BACKENDS[name].lacks(asked)
+        try:
+            if lacks is None:
+                value: Value = BACKENDS[name].numbers(asked)
+            elif asked.backend is None:
+                continue
+            else:
+                raise CannotEvaluate(f"{as_asked(name)}: needs {lacks}")
+        except CannotEvaluate as reason:
+            for other in met.values():
+                beside(reason, other)
+            met[name] = reason
+            continue
+        if asked.backend is not None or value.digits >= (asked.digits or usual):
+            return value
+        poor = value if poor is None or value.digits > poor.digits else poor
+    if poor is not None and poor.digits > 0 and asked.digits is None:
+        return poor
+    last = [*met.values()][-1]
+    if isinstance(last, FloatOnly) and poor is not None:
+        raise _too_few(poor.digits, asked.digits or 1) from last
+    raise met.get("numpy", last) if isinstance(last, FloatOnly) else last
 
 
-def _on_meshes(expr: Expr, inputs: Inputs, digits: int | None, backend: str | None) -> Value:
-    """The value by reduction to integrals over few variables."""
-    wanted = MULTIPRECISION_DIGITS if digits is None else digits
-    if inputs.arrays:
-        if backend not in (None, "numpy"):
-            raise ValueError(f"backend {backend!r} takes single numbers; arrays go through backend 'numpy'")
-        return _arrays(expr, inputs, digits or 0)
-    if backend in ("arb", EXPONENTIAL):
-        return _certified(expr, inputs, wanted, backend)
-    if backend == "numpy":
-        return _scalars(expr, inputs, digits or FLOAT_AIM, digits or 0)
-    if backend is None and (digits is None or wanted <= FLOAT_DIGITS):
-        return _float_first(expr, inputs, digits)
-    return _any_digits(expr, inputs, wanted) if backend is None else _estimated(expr, inputs, wanted)
+def as_asked(backend: str) -> str:
+    """How a proof is asked for on the command line; other backends by their name."""
+    return "certified" if backend in ("arb", EXPONENTIAL) else backend
 
 
 def symbols_of(expr: Expr) -> tuple[frozenset[Any], frozenset[Any]]:
@@ -162,20 +199,18 @@ def symbols_in(expr: Expr) -> frozenset[Any]:
     return frozenset(s for s in expr.free_symbols if isinstance(s, Symbol))
 
 
-def _certified(expr: Expr, inputs: Inputs, digits: int, backend: str = "arb") -> Value:
-    """A proved value: by the normal form of exponential kernels under Gaussian laws, the fastest of all ways, else on lines.
-
-    By that form alone as the backend ``EXPONENTIAL``.
-    """
-    from symslr.evaluation.certified.backend import evaluate_arb
-
-    return evaluate_arb(canonical(expr), inputs.scalars, digits, on_panels=backend != EXPONENTIAL)
+def _on_lattices(asked: Request) -> Value:
+    return evaluate_arb(canonical(asked.expr), asked.inputs.scalars, asked.wanted)
 
 
-def _estimated(expr: Expr, inputs: Inputs, digits: int) -> Value:
+def _in_balls(asked: Request) -> Value:
+    return evaluate_arb(canonical(asked.expr), asked.inputs.scalars, asked.wanted, on_panels=True)
+
+
+def _estimated(asked: Request) -> Value:
     try:
-        value, error = raised(plan(expr).evaluate, inputs.scalars, digits)
-        return _packed(value, error, digits)
+        value, error = raised(plan(asked.expr).evaluate, asked.inputs.scalars, asked.wanted)
+        return _packed(value, error, asked.wanted)
     except OverflowError as fault:
         raise CannotEvaluate(f"mpmath: a mesh is placed with float64, which overflows here: {fault}") from fault
 
@@ -223,19 +258,6 @@ def _packed(value: Any, error: Any, digits: int) -> Value:
     if value != 0 and error != 0:
         reached = max(digits, int(mpmath.floor(-mpmath.log10(error / abs(value)))))
     return Value(value, error, Kind.ESTIMATED, min(reached, digits + 5), MULTIPRECISION_METHOD)
-
-
-def _any_digits(expr: Expr, inputs: Inputs, digits: int) -> Value:
-    """A certified value, which is also the faster, where there is a proof that reaches the digits; else an estimated one."""
-    try:
-        value = _certified(expr, inputs, digits)
-    except CannotEvaluate as no_proof:
-        try:
-            return _estimated(expr, inputs, digits)
-        except CannotEvaluate as reason:
-            beside(reason, no_proof)
-            raise
-    return value if value.digits >= digits else _estimated(expr, inputs, digits)
 
 
 def float_scope(given: Mapping[Symbol, Any]) -> dict[Symbol, Pair]:
@@ -345,30 +367,12 @@ def _too_few(reached: int, required: int, instead: str = "") -> OutOfDigits:
     return OutOfDigits(f"float64 reaches {reached} of {required} digits here; {instead}")
 
 
-def _float_first(expr: Expr, inputs: Inputs, digits: int | None) -> Value:
-    """float64 where its error allows, else mpmath; without digits asked for, a poor float64 value is better than none."""
-    more = digits or MULTIPRECISION_DIGITS
-    try:
-        found = _scalars(expr, inputs, digits or FLOAT_AIM, 0)
-    except CannotEvaluate as refusal:
-        try:
-            return _any_digits(expr, inputs, more)
-        except FloatOnly:
-            pass
-        except CannotEvaluate as reason:
-            beside(reason, refusal)
-            raise
-        raise  # the reason is why float64 failed
-    if found.digits >= (digits or DEFAULT_DIGITS):
-        return found
-    try:
-        return _any_digits(expr, inputs, more)
-    except CannotEvaluate as reason:
-        if digits is None and found.digits > 0:
-            return found
-        if isinstance(reason, FloatOnly):
-            raise _too_few(found.digits, digits or 1) from reason
-        raise
+def _in_floats(asked: Request) -> Value:
+    """At one point, or at every point of arrays; refined as far as digits are asked for, and refused below only by name."""
+    if asked.inputs.arrays:
+        return _arrays(asked.expr, asked.inputs, asked.digits or 0)
+    required = asked.digits if asked.backend == "numpy" else None
+    return _scalars(asked.expr, asked.inputs, asked.digits or FLOAT_AIM, required or 0)
 
 
 def _arrays(expr: Expr, inputs: Inputs, digits: int) -> Value:
@@ -382,3 +386,53 @@ def _arrays(expr: Expr, inputs: Inputs, digits: int) -> Value:
     if digits and reached < digits:
         raise OutOfDigits(f"float64 reaches {reached} of {digits} digits somewhere on the grid; ask for fewer digits")
     return Value(values, errors, Kind.ESTIMATED, reached, FLOAT_METHOD)
+
+
+ONE_POINT = Need("single numbers, no arrays", lambda asked: not asked.inputs.arrays)
+NO_SEARCH = Need("no minimum that is searched", lambda asked: not canonical(asked.expr).has(Minimum))
+SINGLE_TOKENS = Need("integrals over single tokens", lambda asked: not canonical(asked.expr).has(SequenceExpectation))
+EXPANSION = Route(
+    (
+        ONE_POINT,
+        Need("a backend other than numpy", lambda asked: asked.backend != "numpy"),
+        Need(
+            "the Bayes risk at a signal too strong for meshes", lambda asked: is_strong(asked.expr, asked.inputs.given)
+        ),
+    ),
+    "strong-signal expansion, its remainder bounded by the rules that derive it",
+    "any that its remainder leaves",
+    lambda asked: by_expansion(asked.expr, asked.inputs.given, asked.wanted, asked.part),
+)
+"""Tried before all others; its ``numbers`` may have few digits."""
+BACKENDS = {
+    "numpy": Route(
+        (
+            Need(
+                f"up to {FLOAT_DIGITS} digits, or numpy by name",
+                lambda asked: asked.backend is not None or asked.wanted <= FLOAT_DIGITS or asked.digits is None,
+            ),
+        ),
+        FLOAT_METHOD,
+        "10 to 14",
+        _in_floats,
+    ),
+    EXPONENTIAL: Route(
+        (
+            ONE_POINT,
+            NO_SEARCH,
+            SINGLE_TOKENS,
+            Need(
+                "exponential kernels under Gaussian laws",
+                lambda asked: are_on_lattices(canonical(asked.expr), asked.inputs.scalars),
+            ),
+        ),
+        "Arb: trapezoid rule in log u",
+        "any, with proof",
+        _on_lattices,
+    ),
+    "arb": Route((ONE_POINT, NO_SEARCH, SINGLE_TOKENS), METHOD, "any, with proof", _in_balls),
+    "mpmath": Route((ONE_POINT,), MULTIPRECISION_METHOD, "any", _estimated),
+}
+"""Ways to evaluate an expression, by the name under which one is asked for."""
+USUAL = {"numpy": DEFAULT_DIGITS, "arb": MULTIPRECISION_DIGITS, "mpmath": MULTIPRECISION_DIGITS}
+"""Those that are tried where none is named, and the digits with which each is content where none are asked for."""

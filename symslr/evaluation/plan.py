@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import final
+from typing import Any, final
 
 from sympy import Add, Derivative, Dummy, Expr, Integral, S, Sum, Symbol, gamma, oo
 from sympy import exp as exp_
@@ -25,6 +25,7 @@ from symslr.evaluation.numbers.exponent import slope, split
 from symslr.evaluation.numbers.logarithm import kept_from_cancelling
 from symslr.evaluation.numbers.running import compiled_formula
 from symslr.evaluation.open_kernel import feels_parity, with_kernel, with_open_kernel
+from symslr.evaluation.routes import Need, Route, tried
 from symslr.expression.expectation import (
     Expectation,
     LengthExpectation,
@@ -195,27 +196,58 @@ def _integral(expr: Integral) -> Node:
     if any(len(limit) != 3 for limit in expr.limits):
         raise CannotEvaluate(f"{expr}: an integral without limits has no value")
     body, constants = _hoisted(expr.function, variables)
-    form = laplace_form(Integral(body, *expr.limits))
+    integral = Integral(body, *expr.limits)
+    form = laplace_form(integral)
     is_alone = form is not None and len(form.moments) == len(form.terms) and not all(form.are_exponential)
     if expr.has(OpenKernel) and (form is None or form.is_open_outside or is_alone):
         return OpenNode(expr)
     if is_alone and (alone := _by_tonelli(expr)) is not None:
         return build(alone)
-    if form is not None:
-        free = body.free_symbols - set(variables)
-        node: Node = LaplaceNode(form, ordered(free))
-        return HoistedNode(node, constants) if constants else node
-    conditioned_form = cumulative_form(Integral(body, *expr.limits))
-    if conditioned_form is not None:
-        node = LargestTokenNode(conditioned_form, ordered(body.free_symbols - set(variables)))
-        return HoistedNode(node, constants) if constants else node
-    variable, low, high = expr.limits[-1]
-    if len(expr.limits) > 1:  # one integral after the other; SymPy would merge them into one again
-        inner = Dummy("inner", real=True)
-        children = {inner: build(Integral(expr.function, *expr.limits[:-1]))}
-        ends = (low.free_symbols | high.free_symbols) - {variable}
-        return IntegralNode(inner, variable, (low, high), ordered(ends), children)
-    return _line(expr.function, variable, low, high)
+    node: Node = tried(INTEGRALS, integral)
+    return HoistedNode(node, constants) if constants else node
+
+
+def _one_after_the_other(integral: Integral) -> Node:
+    """SymPy would merge the inner integral and the outer one into one again."""
+    variable, low, high = integral.limits[-1]
+    inner = Dummy("inner", real=True)
+    children = {inner: build(Integral(integral.function, *integral.limits[:-1]))}
+    return IntegralNode(
+        inner, variable, (low, high), ordered((low.free_symbols | high.free_symbols) - {variable}), children
+    )
+
+
+def _noded(kind: Callable[..., Node], form: Callable[[Expr], Any]) -> Callable[[Expr], Node]:
+    return lambda integral: kind(form(integral), ordered(integral.free_symbols))
+
+
+INTEGRALS = (
+    Route(
+        (Need("u, or u and t, in (0, oo), in powers, exponentials and means of single tokens", laplace_form),),
+        "meshes in log u and log t beside one table of tokens for every kernel",
+        "10 to 14 in float64, any in balls",
+        _noded(LaplaceNode, laplace_form),
+    ),
+    Route(
+        (Need("u in (0, oo), and means over the tokens below the largest", cumulative_form),),
+        "running integrals over the mesh of the largest token",
+        "10 to 14 in float64, any in balls",
+        _noded(LargestTokenNode, cumulative_form),
+    ),
+    Route(
+        (Need("several variables", lambda integral: len(integral.limits) > 1),),
+        "one variable after the other",
+        "10 to 14 in float64, any with mpmath",
+        _one_after_the_other,
+    ),
+    Route(
+        (),
+        "trapezoid rule between breakpoints",
+        "10 to 14 in float64, any with mpmath",
+        lambda integral: _line(integral.function, *integral.limits[0]),
+    ),
+)
+"""Plans of an integral."""
 
 
 def _by_tonelli(integral: Integral) -> Expr | None:

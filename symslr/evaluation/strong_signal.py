@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -45,22 +46,24 @@ Compute = Callable[[Expr, int], Value]
 """A function from an expression without sequences, and digits, to its value."""
 
 
+def is_strong(expr: Expr, values: Mapping[Symbol, Any]) -> bool:
+    """Whether an expression is a Bayes risk, at a signal from which on the expansion is used."""
+    shape = _risk(expr)
+    if shape is None:
+        return False
+    size = shape[3].subs({s: exact(v) for s, v in values.items() if s in shape[3].free_symbols})
+    return bool(size.is_number and size.is_finite and abs(size) >= STRONG[shape[1].is_selection])
+
+
 def by_expansion(expr: Expr, values: Mapping[Symbol, Any], digits: int, compute: Compute) -> Value | None:
     """The Bayes risk from its strong-signal expansion, of the order that the digits need; None where there is none.
 
     The value may have fewer digits than are asked for.
     """
-    shape = _risk(conditioned(expr))
+    shape = _risk(expr)
     if shape is None:
         return None
-    noise_square, law, length = shape
-    slope = exponential_slope(law)
-    if slope is None:
-        return None
-    size = slope.subs({s: exact(v) for s, v in values.items() if s in slope.free_symbols})
-    if not (size.is_number and size.is_finite and abs(size) >= STRONG[law.is_selection]):
-        return None
-
+    noise_square, law, length, _ = shape
     best: Value | None = None
     for order in ORDERS[law.is_selection]:
         found = _expanded(noise_square, law, length, order, digits, compute, order == ORDERS[law.is_selection][-1])
@@ -110,9 +113,13 @@ def _expanded(
     return replace(found, error=error, kind=kind, digits=known, method=METHOD.format(order=order))
 
 
-def _risk(expr: Expr) -> tuple[Expr, SequenceLaw, Any] | None:
-    """(Delta^2, law, law of the length or None) of a Bayes risk Delta^2 + E_g[1 - p_eps]."""
-    length = None
+@lru_cache(maxsize=512)
+def _risk(expr: Expr) -> tuple[Expr, SequenceLaw, Any, Expr] | None:
+    """(Delta^2, law, law of the length or None, slope of the posterior) of a Bayes risk Delta^2 + E_g[1 - p_eps].
+
+    None where it is none, or its posterior no exponential.
+    """
+    expr, length = conditioned(expr), None
     if isinstance(expr, LengthExpectation):
         expr, length = expr.args
     nodes = expr.atoms(SequenceExpectation)
@@ -125,7 +132,12 @@ def _risk(expr: Expr) -> tuple[Expr, SequenceLaw, Any] | None:
     if node != error(node.law) or square.has(SequenceExpectation):
         return None
     law = _of_any_length(node.law)
-    return square, law, length if law == node.law else LengthLaw({int(node.law.length): 1})
+    slope = exponential_slope(law)
+    return (
+        None
+        if slope is None
+        else (square, law, length if law == node.law else LengthLaw({int(node.law.length): 1}), slope)
+    )
 
 
 def _of_any_length(law: SequenceLaw) -> SequenceLaw:

@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from symslr.cache.content import NoContent, content
 from symslr.cache.parts import Progress, Shown, cache_key, keeping
@@ -25,7 +25,9 @@ from symslr.library.records import Record, read_record, record_file
 from symslr.validation.validation import NamedComparison
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+    from matplotlib.lines import Line2D
     from numpy import float64
     from numpy.typing import ArrayLike, NDArray
 
@@ -59,6 +61,9 @@ STYLES = {
 
 NAMES = {"bayes": "Bayes", "softmax1": "softmax-1"}
 """Predictors whose name in a drawing is another than in a table."""
+
+BAND = 0.2
+"""Opacity of a band of errors."""
 
 TEXT_WIDTH = 6.3
 """Inches: the width of the report's text."""
@@ -199,6 +204,27 @@ class FigureFiles:
 def colour(name: str, position: int = 0) -> str:
     """The colour of a predictor; ``position`` chooses among the spare ones for a name without its own."""
     return COLOURS.get(name, OTHER_COLOURS[position % len(OTHER_COLOURS)])
+
+
+def line(
+    axes: Axes, at: ArrayLike, values: ArrayLike, name: str, *, errors: ArrayLike | None = None, **how: Any
+) -> Line2D:
+    """Draw a named line, with a band of errors if there are any: a predictor as in every figure, others unlike the lines before.
+
+    Args:
+        how: what is said to Matplotlib besides.
+    """
+    import numpy as np
+
+    before = len(axes.lines)
+    dashes = STYLES.get(name, list(STYLES.values())[(before + 1) % len(STYLES)])
+    (drawn,) = axes.plot(
+        at, values, **{"linestyle": dashes, "color": colour(name, before), "label": NAMES.get(name, name), **how}
+    )
+    if errors is not None:
+        low, high = np.subtract(values, errors), np.add(values, errors)
+        axes.fill_between(at, low, high, color=drawn.get_color(), alpha=BAND, linewidth=0)
+    return drawn
 
 
 def computed(

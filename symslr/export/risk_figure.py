@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from symslr.export.figures import NAMES, OTHER_COLOURS, STYLES, TEXT_WIDTH, Figure, Table, colour
+import numpy as np
+
+from symslr.export.figures import TEXT_WIDTH, Figure, Table, line
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax
 from symslr.model.task import Task
@@ -73,12 +75,10 @@ def _draw(table: Table) -> Drawing:
     from matplotlib import pyplot as plt
 
     drawing, axes = plt.subplots(figsize=(0.6 * TEXT_WIDTH, 2.6))
-    for name in [column for column in table if column != "nu"]:
+    for name in (column for column in table if column != "nu"):
         # softmax attains the Bayes risk on many tasks: its line is the broad one below
         on_top: dict[str, Any] = {"zorder": 3, "linewidth": 1} if name == "bayes" else {"marker": ".", "linewidth": 2}
-        shade = colour(name) if name in STYLES else OTHER_COLOURS[1]
-        line = STYLES.get(name, "-")
-        axes.plot(table["nu"], table[name], linestyle=line, color=shade, label=NAMES.get(name, name), **on_top)
+        line(axes, np.asarray(table["nu"], float), np.asarray(table[name], float), name, **on_top)
     axes.set(xlabel=r"signal strength $\nu$", ylabel="least risk")
     axes.legend()
     return drawing

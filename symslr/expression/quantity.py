@@ -65,6 +65,9 @@ class Quantity(AskedFormula):
     def doit(self, **hints: object) -> Expr:
         return self.formula()
 
+    def __repr__(self) -> str:
+        return f"{self} = {self.doit()}"
+
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {latex(self)} = {latex(self.doit())}$"
 

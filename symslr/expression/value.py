@@ -16,7 +16,6 @@ from symslr.model.exact import exact
 
 NOTHING = 0.01
 """Part of its error up to which a number is printed as 0: 7e-109 +- 7e-4 has no digits."""
-LARGEST_POWER = 100
 STANDARD_ERRORS = 4
 """By which statistical values differ where one is said to be larger."""
 SPARE_DIGITS = 5
@@ -96,7 +95,7 @@ class Value:
         return self * other
 
     def __truediv__(self, other: object) -> Value:
-        return self * _value_of(other, self).inverse()
+        return NotImplemented if _answers(other) else self * _value_of(other, self).inverse()
 
     def __rtruediv__(self, other: object) -> Value:
         return self.inverse() * other
@@ -110,16 +109,27 @@ class Value:
             return replace(self, value=abs(self.value))
         return -self if self.value < 0 else self
 
-    def __pow__(self, power: int) -> Value:
-        if isinstance(power, bool) or not isinstance(power, int) or not 0 < abs(power) <= LARGEST_POWER:
-            return NotImplemented
-        found = self
-        for n in range(1, abs(power)):
-            found = found * self
-            if self.kind is Kind.STATISTICAL:  # of one number, not of independent ones
-                found = replace(found, error=(n + 1) * abs(self.value) ** n * self.error)
-        found = replace(found, method=f"({self.method})^{power}")
-        return found if power > 0 else found.inverse()
+    def __pow__(self, power: Any) -> Value:
+        """Whole powers, and real ones of a value whose error excludes 0.
+
+        Raises:
+            ValueError: for another power of a value that may be 0 or negative.
+        """
+        number = exact(power, "power")
+        p: Any = int(number) if number.is_Integer else float(number)
+        if p < 0:
+            return self.inverse() ** -number
+        size = abs(self.value)
+        if not isinstance(p, int) and not np.all(self.value > self.error):
+            raise ValueError(f"({self!r})^{power}: expected a whole power, or a value above its error")
+        with workdps(max(self.digits, 15) + SPARE_DIGITS):
+            p = p if isinstance(p, int) or isinstance(size, np.ndarray) else mpf(number._to_mpmath(mp.prec))
+            above = (size + self.error) ** p - size**p
+            below = 0 if isinstance(p, int) else size**p - (size - self.error) ** p
+            error = (above + below + abs(above - below)) / 2  # the larger one: powers are monotone on either side of 0
+            if self.kind is Kind.STATISTICAL:
+                error = p * size ** (p - 1) * self.error if p else 0 * self.error
+            return _made(self.value**p, error, self.kind, f"({self.method})^{power}")
 
     def __round__(self, places: int = 0) -> float:
         return round(float(self.value), places)
@@ -220,6 +230,11 @@ class Value:
         return _upwards(_exact(self.error) + abs(Fraction(Decimal(text)) - _exact(self.value)), digits)
 
 
+def _answers(other: object) -> bool:
+    """Whether it reckons with values itself, as a curve does."""
+    return not isinstance(other, Value) and getattr(other, "__array_ufunc__", other) is None
+
+
 def _value_of(number: object, beside: Value) -> Value:
     """A number, an array, a formula or its text as a value without an error but that of its rounding."""
     if isinstance(number, Value):
@@ -233,6 +248,8 @@ def _value_of(number: object, beside: Value) -> Value:
 
 def _combined(one: Value, other: object, sign: str, of: Any, slopes: Any) -> Value:
     """A value of two, of which the second may be a number. Source of the bound: |x y - x' y'| <= |y| e + |x| e' + e e'."""
+    if _answers(other):
+        return NotImplemented
     second = _value_of(other, one)
     if isinstance(one.value, np.ndarray) or isinstance(second.value, np.ndarray):
         one, second = (

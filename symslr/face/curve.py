@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
-from itertools import product
+from itertools import product, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +21,13 @@ from symslr.model.exact import exact
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LETTERS = {"nu": r"$\nu$", "length": "$L$", "L": "$L$", "alpha": r"$\alpha$", "a": "$a$", "scale": "$a$"}
 """How a parameter is named on an axis."""
 DOTS = 200
 """Per inch, of a picture that is made of dots."""
-BAND = 0.2
-"""Opacity of the band of errors."""
 
 
 @dataclass(frozen=True)
@@ -162,36 +162,93 @@ class Curve:
             [rf"\begin{{tabular}}{{{'r' * len(self.axes)}l}}", head + r" \\ \hline", *lines, r"\end{tabular}"]
         )
 
-    def plot(self, path: str | Path | None = None, label: str = "value") -> Figure:
+    def plot(self, path: str | Path | None = None, label: str = "value", ax: Axes | None = None) -> Figure:
         """A matplotlib figure: the longest axis of numbers as abscissa, a line for every point of the others, errors as bands.
 
+        Args:
+            path: a file to which it is written as well.
+            label: what the values are called: the ordinate, or in axes that are given the lines.
+            ax: axes that are drawn into, beside the lines that they have.
+
         Raises:
-            ValueError: for a curve without axes.
+            ValueError: for a curve without axes, and for axes over another abscissa.
         """
         if not self.axes:
             raise ValueError("plot: found a curve without an axis; expected at least one list of numbers")
-        figure: Figure = _shown()(figsize=(5.0, 3.4), layout="constrained")
-        axes = figure.subplots()
+        from symslr.export.figures import STYLE, line
+
         place = int(np.argmax([0 if isinstance(_number(own[0]), str) else len(own) for own in self.axes.values()]))
         others = list(self.axes.items())
         name, numbers = others.pop(place)
-        abscissa = [float(_number(own)) for own in numbers]
+        over, abscissa = LETTERS.get(name, name), [float(_number(own)) for own in numbers]
         tables = (np.moveaxis(table, place, 0) for table in (self.values, self.errors))
         values, errors = (table.reshape(len(abscissa), -1) for table in tables)
-        for n, point in enumerate(product(*(own for _, own in others))):
-            said = ", ".join(
-                f"{LETTERS.get(other, other)} = {own}" for (other, many), own in zip(others, point) if len(many) > 1
-            )
-            (line,) = axes.plot(abscissa, values[:, n], label=said or None)
-            low, high = values[:, n] - errors[:, n], values[:, n] + errors[:, n]
-            axes.fill_between(abscissa, low, high, color=line.get_color(), alpha=BAND, linewidth=0)
-        axes.set_xlabel(LETTERS.get(name, name))
-        axes.set_ylabel(label)
-        if any(len(own) > 1 for _, own in others):
-            axes.legend(frameon=False)
-        if path is not None:
-            figure.savefig(path, dpi=DOTS)
-        return figure
+        with need("matplotlib", "a plot").rc_context(STYLE):
+            figure: Any = _shown()(figsize=(5.0, 3.4)) if ax is None else ax.figure
+            axes = figure.subplots() if ax is None else ax
+            if axes.get_xlabel() not in ("", over):
+                raise ValueError(
+                    f"plot: found axes over {axes.get_xlabel()} and a curve over {over}; expected the same"
+                )
+            for n, point in enumerate(product(*(own for _, own in others))):
+                said = [f"{LETTERS.get(o, o)} = {own}" for (o, many), own in zip(others, point) if len(many) > 1]
+                named = ", ".join(said if said and ax is None else [label, *said])
+                line(axes, abscissa, values[:, n], named, errors=errors[:, n])
+            axes.set_xlabel(over)
+            axes.set_ylabel(label if ax is None or axes.get_ylabel() == label else "")
+            if len(axes.lines) > 1:
+                axes.legend()
+            if path is not None:
+                figure.savefig(path, dpi=DOTS)
+        found: Figure = figure
+        return found
+
+    def __add__(self, other: object) -> Curve:
+        """With a number, a Value or a curve over the same axes, point by point; a reason at either stays."""
+        return self._with(other, operator.add)
+
+    def __radd__(self, other: object) -> Curve:
+        return self._with(other, lambda own, one: one + own)
+
+    def __sub__(self, other: object) -> Curve:
+        return self._with(other, operator.sub)
+
+    def __rsub__(self, other: object) -> Curve:
+        return self._with(other, lambda own, one: one - own)
+
+    def __mul__(self, other: object) -> Curve:
+        return self._with(other, operator.mul)
+
+    def __rmul__(self, other: object) -> Curve:
+        return self._with(other, lambda own, one: one * own)
+
+    def __truediv__(self, other: object) -> Curve:
+        return self._with(other, operator.truediv)
+
+    def __rtruediv__(self, other: object) -> Curve:
+        return self._with(other, lambda own, one: one / own)
+
+    def _with(self, other: object, of: Callable[[Any, Any], Value]) -> Curve:
+        def combined(own: Value | str, one: Any) -> Value | str:
+            if isinstance(own, str) or (isinstance(other, Curve) and isinstance(one, str)):
+                return own if isinstance(own, str) else str(one)
+            try:
+                return of(own, one)
+            except ZeroDivisionError as reason:
+                return str(reason)
+
+        if _is_many(other):
+            return NotImplemented
+        if isinstance(other, Curve) and other._places != self._places:
+            raise ValueError(f"curves: found {self!r} and {other!r}; expected the same numbers on the same axes")
+        points = other.points if isinstance(other, Curve) else repeat(other)
+        return Curve(self.axes, [combined(own, one) for own, one in zip(self.points, points)])
+
+    __array_ufunc__ = None  # NumPy would hand over the numbers of an array one by one
+
+    @property
+    def _places(self) -> list[tuple[str, list[Any]]]:
+        return [(name, list(map(_number, numbers))) for name, numbers in self.axes.items()]
 
 
 @cache
@@ -200,8 +257,11 @@ def _shown() -> Any:
 
     class Shown(need("matplotlib.figure", "a plot").Figure):  # type: ignore[misc]
         def _repr_png_(self) -> bytes:
+            from symslr.export.figures import STYLE
+
             out = BytesIO()
-            self.savefig(out, format="png", dpi=DOTS / 2)
+            with need("matplotlib", "a plot").rc_context(STYLE):
+                self.savefig(out, format="png", dpi=DOTS / 2)
             return out.getvalue()
 
     return Shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Derivative, Expr, Integral, erf, oo, sqrt
+from sympy import Derivative, Expr, Integral, erf, oo, powsimp, sqrt
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.engine import evaluate
@@ -37,17 +37,13 @@ def value_of(expr: Expr, given: dict[str, Any], digits: int | None) -> Value:
         hasattr(own, "__len__") and not isinstance(own, str) for own in given.values()
     ):  # arrays, laws of the length
         return evaluate(expr, given, digits)
-    if isinstance(expr, BayesRisk):
-        given = without_fixed(given, L=expr.law.length, Delta=expr.noise)
-    if isinstance(expr.body if isinstance(expr, LengthExpectation) else expr, BayesRisk):
+    body = expr.body if isinstance(expr, LengthExpectation) else expr
+    if isinstance(body, BayesRisk):
+        given = without_fixed(given, L=expr.law.length if body is expr else L, Delta=body.noise)
         return value_of_bayes(expr, given, digits)
     if isinstance(expr, PopulationRisk):
         given = without_fixed(given, L=expr.task.length, Delta=expr.task.noise)
-        scale = expr.args[0].args[4]
-        at = {
-            symbol: exact(given.pop(symbol.name), symbol.name) for symbol in scale.free_symbols if symbol.name in given
-        }
-        return risk_value(expr.task, expr.attention, scale.subs(at), given, digits)
+        return risk_value(expr.task, expr.attention, expr.args[0].args[4], given, digits)
     return evaluate(expr, given, digits)
 
 
@@ -111,5 +107,7 @@ def as_integral(expr: Expr) -> Expr:
 
 
 def _integral(mean: Any) -> Expr:
+    """Exponentials are one, which underflows where its factors, alone, are infinity times 0."""
     law = mean.law
-    return Integral(mean.body * law.density.xreplace({x: mean.variable}), (mean.variable, law.lower, law.upper))
+    integrand = powsimp(mean.body * law.density.xreplace({x: mean.variable}), combine="exp", deep=True)
+    return Integral(integrand, (mean.variable, law.lower, law.upper))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from sympy import Expr
+from sympy import Expr, Integer
 
 from symslr.evaluation.finite_sample.bayes_optimal import bayes_optimal as bayes_optimal_at
 from symslr.evaluation.finite_sample.fit import finite_sample, tuned_finite_sample
 from symslr.evaluation.finite_sample.problem import ridge_pair
 from symslr.evaluation.landscape.landscape import Landscape
-from symslr.evaluation.location.bayes import bayes_value
-from symslr.evaluation.location.risk import has_kernel_alone, least_value, risk_value
+from symslr.evaluation.location.bayes import bayes_value, with_values
+from symslr.evaluation.location.posterior import posterior as posterior_at
+from symslr.evaluation.location.risk import has_kernel_alone, least_value, moment_values, risk_value
+from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.routes import WEIGHT, check
 from symslr.evaluation.sampling.scatter import statistical
+from symslr.evaluation.sampling.sequences import posterior_of
 from symslr.evaluation.separation.report import separation_report
 from symslr.expression.value import Value
 from symslr.face.question import Question
@@ -26,7 +30,7 @@ from symslr.model.length_law import LengthLaw
 from symslr.model.ranges import USUAL_PRECISION, real_number
 from symslr.model.separation import Separation
 from symslr.model.symbols import NAMES, L, a
-from symslr.model.task import Task
+from symslr.model.task import Task, without_fixed
 from symslr.simulate.erm import erm_replicates
 from symslr.simulate.location.sampler import LocationSampler
 from symslr.simulate.location.training import embedded
@@ -73,8 +77,7 @@ def population_risk(task: Task, attention: AnyAttention, scale: Expr = a) -> Any
         return population.population_risk(task, chosen.having(filter=None), exact(scale, "scale"))
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
-        at = exact(scale, "scale").subs(a, exact(values.pop("a", a), "a"))
-        return risk_value(task, chosen, at, values, digits)
+        return risk_value(task, chosen, scale, values, digits)
 
     return Question(f"risk of {chosen.title}, {task.name}", answer, {}, task=task)
 
@@ -104,6 +107,67 @@ def least_risk(task: Task, attention: AnyAttention, bounds: Mapping[Any, tuple[f
     return Question(f"least risk of {chosen.title}, {task.name}", answer, {}, expr, task=task)
 
 
+@dataclass(frozen=True)
+class Moments:
+    """The moments of which the risk of an attention at its best value vector is made, Delta^2 + E[r^T C_v r] - hit^2/square.
+
+    Attributes:
+        hit: E[r^T C_v sigma], of one relevant token the weight that it gets.
+        square: E[sigma^T C_v sigma].
+    """
+
+    hit: Value
+    square: Value
+
+
+def moments(
+    task: Task, attention: AnyAttention, scale: Expr = a, *, digits: int | None = None, **values: object
+) -> Moments:
+    """``hit`` = E[r^T C_v sigma] and ``square`` = E[sigma^T C_v sigma] of an attention, r being the read-out, for every kind of task.
+
+    Its risk at the best value vector is Delta^2 + E[r^T C_v r] - hit^2/square. The scale of its key is the parameter ``a``.
+
+    Raises:
+        TypeError, ValueError: in one line, as ``population_risk``.
+    """
+    check_is(task, Task, "task", "SpikedSLR()")
+    given = without_fixed(_by_name(values), L=task.length, Delta=task.noise)
+    given.pop("Delta", None)
+    return Moments(*moment_values(task, attention_of(attention), scale, given, digits))
+
+
+def posterior(task: Task, chi: Any, **values: object) -> np.ndarray:
+    """P(position l is relevant | keys), shape (..., L), for every kind of task; of one relevant position they add up to 1.
+
+    ``optimal_attention`` gives it as a formula, over s where s positions are relevant.
+
+    Args:
+        chi: keys, shape (..., L); (..., L, p) where they have p > 1 directions.
+        values: numbers for the parameters of the task, by name.
+
+    Raises:
+        ValueError: in one line, for another shape, and for a value that is missing or unknown.
+    """
+    check_is(task, Task, "task", "SpikedSLR()")
+    keys, directions = np.asarray(chi, dtype=float), task.signal.directions if task.is_located else 1
+    several = keys if directions > 1 else keys[..., None]
+    length = several.shape[-2] if several.ndim > 1 else 0
+    fixed = isinstance(task.length, Integer) and task.length != length
+    if not length or several.shape[-1] != directions or fixed:
+        expected = f"{task.length}, {directions}" if directions > 1 else f"{task.length}"
+        raise ValueError(f"chi: found the shape {keys.shape}; expected (..., {expected})")
+    given = without_fixed(_by_name(values), L=Integer(length), Delta=task.noise)
+    given.pop("Delta", None)
+    here = with_values(replace(task, length=length, noise=0), given)
+    flat = several.reshape(-1, length, directions)
+    if here.is_located:
+        setting = Setting.of(here)
+        found = posterior_at(setting)(flat)[0] * max(setting.size, 1)
+    else:
+        found = posterior_of(here.law.subs(L, length))[0](flat[..., 0])[0]
+    return np.asarray(found.reshape(several.shape[:-1]))
+
+
 def fitted(
     task: Task,
     attention: Attention | str,
@@ -116,7 +180,8 @@ def fitted(
 ) -> Question:
     """The test risk of a fit to N = alpha D samples, D -> infinity, by the replica-symmetric theory.
 
-    ``alpha`` is one of its parameters. Its errors are standard errors; ``at`` holds the order parameters of the fit.
+    ``alpha`` is one of its parameters. Its errors are standard errors; ``at`` holds the order parameters of the fit, and
+    ``method`` says whether replica symmetry holds: where it is broken fits of finite samples may have another risk.
 
     Args:
         ridge: of key and value, a pair; one number for both; or "tuned", the pair of least test risk.
@@ -139,7 +204,8 @@ def fitted(
         else:
             how: dict[str, Any] = {"precision": precision, "branch": branch, "seed": seed}
             found = finite_sample(task, chosen, values, alpha=alpha, ridge=pair, **how)
-        return replace(found.risk, at=found.order_parameters)
+        method = f"{found.risk.method}; {found.symmetry}"
+        return replace(found.risk, at=found.order_parameters, method=method)
 
     return Question(f"test risk of {chosen.name} fitted to alpha D samples, {task.name}", answer, given, task=task)
 
@@ -170,6 +236,7 @@ def simulate_fit(
     if seeds < 2:
         raise ValueError(f"seeds: found {seeds}; expected at least 2, as one fit has no standard error")
     r_k, r_v = ridge_pair(ridge)
+    check(f"task {task.name} at finite alpha", task, WEIGHT)
 
     def answer(values: dict[Any, Any], digits: int | None) -> Value:
         found = erm_replicates(
@@ -212,9 +279,7 @@ def landscape(task: Task, attention: Attention | str, **values: object) -> Lands
         ValueError: as ``Landscape.of``.
     """
     check_is(task, Task, "task", "SpikedSLR()")
-    return Landscape.of(
-        task, kernel_attention_of(attention), {NAMES.get(name, name): own for name, own in values.items()}
-    )
+    return Landscape.of(task, kernel_attention_of(attention), _by_name(values))
 
 
 def separation(**given: object) -> Question:
@@ -252,7 +317,7 @@ def sample(
     """
     check_is(task, Task, "task", "SpikedSLR()")
     rng = np.random.default_rng(seed)
-    given: dict[object, object] = {NAMES.get(name, name): value for name, value in values.items()}
+    given = _by_name(values)
     names = {symbol.name for symbol in task.free_symbols}
     unknown = sorted(str(name) for name in given.keys() - names)
     if unknown:
@@ -274,6 +339,10 @@ def sample(
     if not np.all(weights == 1.0):
         raise ValueError("sample: this law has importance weights; expected weighted=True, which returns them as well")
     return X, y, hidden
+
+
+def _by_name(values: Mapping[str, Any]) -> dict[Any, Any]:
+    return {NAMES.get(name, name): own for name, own in values.items()}
 
 
 def _alpha(values: dict[Any, Any]) -> float:

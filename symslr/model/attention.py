@@ -6,17 +6,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sympy import Expr, S, exp, latex, oo
+from sympy import Expr, S, erf, exp, latex, log, oo
 
-from symslr.model.admissible import check_kernel
+from symslr.model.admissible import check_kernel, hold_admissible
 from symslr.model.exact import exact
 from symslr.model.form import check_parameters
 from symslr.model.location.covariance import Covariance
 from symslr.model.pieces import without_pieces
-from symslr.model.request import MOST_HEADS, SELECTIONS, is_selection
-from symslr.model.symbols import l, x
+from symslr.model.request import ATTENTION_NAMES, MOST_HEADS, SELECTIONS, is_selection
+from symslr.model.symbols import c, l, x
 
 BIASES = ("matched", "free")
+
+NAMED: dict[str, dict[str, Any]] = {
+    "softmax": {"kernel": exp(x)},
+    "softmax1": {"kernel": exp(x), "offset": S.One},
+    "linear": {"kernel": 1 + x, "normaliser": None},
+    "erf": {"kernel": 1 + erf(c + x), "normaliser": None, "bounds": {c: (-6.0, 6.0)}},
+    "softplus": {"kernel": log(1 + exp(x))},
+}
+"""The attentions of the papers, by name. Source: arXiv 2509.21936, Table 1."""
+
+assert tuple(NAMED) == ATTENTION_NAMES
+hold_admissible(kernels=(own["kernel"] for own in NAMED.values()))
 
 
 @dataclass(frozen=True)
@@ -57,8 +69,8 @@ class Attention:
     inside, kappa(a.s_l + b_l); a selection takes the scores a.s_l + b_l.
 
     Args:
-        kernel: kappa, an expression in ``x`` and possibly free parameters of its own (the shift c of erf); or a selection,
-            "sparsemax", "entmax" or "top(k)".
+        kernel: kappa, an expression in ``x`` and possibly free parameters of its own (the shift c of erf); a selection,
+            "sparsemax", "entmax" or "top(k)"; or the name of one of ``NAMED``, with all that belongs to it.
         normaliser: ``"sum"`` or ``None`` (element-wise).
         offset: o >= 0 in the normaliser; 1 makes softmax into softmax-1. "free" is the best one, by a free bias beside 1.
         name: what the kernel is called in print.
@@ -92,10 +104,13 @@ class Attention:
 
     def __post_init__(self) -> None:
         if isinstance(self.kernel, str):
-            if is_selection(self.kernel):
-                object.__setattr__(self, "kernel", Selection.from_text(self.kernel))
+            said = self.kernel.strip()
+            for what, value in NAMED.get(said, {}).items():
+                object.__setattr__(self, what, value)
+            if is_selection(said):
+                object.__setattr__(self, "kernel", Selection.from_text(said))
             if self.name == "attention":
-                object.__setattr__(self, "name", str(self.kernel).strip())
+                object.__setattr__(self, "name", said)
         if self.offset == "free":
             if self.bias is not None:
                 raise ValueError(f"bias: found {self.bias} together with a free offset; expected one of them")

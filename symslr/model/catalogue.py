@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
-from sympy import Expr, S, Sum, oo, sqrt
-from sympy import erf as erf_
-from sympy import exp as exp_
-from sympy import log as log_
+from sympy import Expr, S, Sum, exp, oo, sqrt
 
 from symslr.model.admissible import hold_admissible
-from symslr.model.attention import Attention
+from symslr.model.attention import NAMED, Attention
 from symslr.model.exact import check_is, exact
 from symslr.model.form import check_parameters
 from symslr.model.largest import IsLargest
-from symslr.model.request import ATTENTION_NAMES, TASK_NAMES, is_selection
+from symslr.model.request import TASK_NAMES, is_selection
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import Delta, L, c, chi, epsilon, l, nu, x
+from symslr.model.symbols import Delta, L, chi, epsilon, l, nu
 from symslr.model.task import Task
 from symslr.model.text import FUNCTIONS
 
@@ -30,7 +27,7 @@ def SpikedSLR(nu: Expr = nu, length: object = L, noise: Expr = Delta) -> Task:
 
     Source: arXiv 2509.21936, section 2.
     """
-    return Task(strength=_strength(nu), length=length, noise=noise, name="spiked")
+    return Task(nu=_strength(nu), length=length, noise=noise, name="spiked")
 
 
 def MaxSLR(nu: Expr = nu, length: object = L, noise: Expr = Delta) -> Task:
@@ -46,8 +43,8 @@ def MaxSLR(nu: Expr = nu, length: object = L, noise: Expr = Delta) -> Task:
     if exact(nu, "nu") == oo:
         return Task(L * IsLargest.of(epsilon, L), length, noise, name="max")
     strength = _strength(nu)
-    total = Sum(exp_(strength * chi[l]), (l, 1, L))
-    return Task(L * exp_(strength * chi[epsilon]) / total, length, noise, name="max")
+    total = Sum(exp(strength * chi[l]), (l, 1, L))
+    return Task(L * exp(strength * chi[epsilon]) / total, length, noise, name="max")
 
 
 def _strength(value: object) -> Expr:
@@ -58,19 +55,14 @@ def _strength(value: object) -> Expr:
     return strength
 
 
-_SPIKED = exp_(sqrt(nu) * chi[epsilon] - nu / 2)
-_MAX = L * exp_(nu * chi[epsilon]) / Sum(exp_(nu * chi[l]), (l, 1, L))
-_LINEAR, _ERF, _SOFTPLUS = 1 + x, 1 + erf_(c + x), log_(1 + exp_(x))
-hold_admissible(weights=(S.One, _SPIKED, _MAX), kernels=(exp_(x), _LINEAR, _ERF, _SOFTPLUS))
+_SPIKED = exp(sqrt(nu) * chi[epsilon] - nu / 2)
+_MAX = L * exp(nu * chi[epsilon]) / Sum(exp(nu * chi[l]), (l, 1, L))
+hold_admissible(weights=(S.One, _SPIKED, _MAX))
 
-softmax = Attention(exp_(x), name="softmax")
-softmax1 = Attention(exp_(x), offset=1, name="softmax1")
-linear = Attention(_LINEAR, normaliser=None, name="linear")
-erf = Attention(_ERF, normaliser=None, name="erf", bounds={c: (-6.0, 6.0)})
-softplus = Attention(_SOFTPLUS, name="softplus")
+ATTENTIONS = {name: Attention(name) for name in NAMED}
+softmax, softmax1, linear, erf, softplus = ATTENTIONS.values()
 
 TASKS = dict(zip(TASK_NAMES, (SpikedSLR, MaxSLR), strict=True))
-ATTENTIONS = dict(zip(ATTENTION_NAMES, (softmax, softmax1, linear, erf, softplus), strict=True))
 
 
 def is_catalogued(law: SequenceLaw) -> bool:
@@ -82,22 +74,22 @@ _LAWS = (SpikedSLR().law, MaxSLR().law, MaxSLR(oo).law)
 
 
 def attention_of(attention: object) -> Attention:
-    """An attention, or the one of the catalogue with this name, a selection, a kernel in x as text, or an optimal attention.
+    """An attention, or the one of the catalogue with this name, a selection, a kernel in x, or an optimal attention.
 
     Raises:
         TypeError, ValueError: in one line, for anything else.
     """
     if isinstance(attention, str):
-        if is_selection(attention):
+        if attention in ATTENTIONS:
+            return ATTENTIONS[attention]
+        if is_selection(attention) or re.search(r"\bx\b", attention):
             return Attention(attention)
-        if attention not in ATTENTIONS and re.search(r"\bx\b", attention):
-            return Attention(attention)
-        if attention not in ATTENTIONS:
-            near = [f'"{name}"' for name in get_close_matches(attention, ATTENTIONS, 1)]
-            near += [f'Attention("{attention}(x)")'] if attention in FUNCTIONS else []
-            meant = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(ATTENTIONS)}, or an Attention"
-            raise ValueError(f"attention: found {attention!r}; {meant}")
-        return ATTENTIONS[attention]
+        near = [f'"{name}"' for name in get_close_matches(attention, ATTENTIONS, 1)]
+        near += [f'Attention("{attention}(x)")'] if attention in FUNCTIONS else []
+        meant = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(ATTENTIONS)}, or an Attention"
+        raise ValueError(f"attention: found {attention!r}; {meant}")
+    if isinstance(attention, Expr):
+        return Attention(attention, name=str(attention))
     attention = getattr(attention, "attention", attention)
     check_is(attention, Attention, "attention", "softmax")
     assert isinstance(attention, Attention)

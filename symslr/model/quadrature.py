@@ -74,8 +74,12 @@ def integrated(function: Callable[[np.ndarray], np.ndarray], edges: np.ndarray) 
     from scipy.integrate import quad
 
     for ends in left:
-        piece, off = quad(
-            lambda at: float(function(np.array([at]))[0]), *ends, limit=300, epsabs=SETTLED, epsrel=1e-12
-        )[:2]
+        tail = [abs(end) for end in ends if np.isfinite(end) and any(map(np.isinf, ends))]
+        unit = max(tail, default=0.0) or 1.0  # a tail is as wide as its end is far
+
+        def scaled(at: float, unit: float = unit) -> float:
+            return unit * float(function(np.array([unit * at]))[0])
+
+        piece, off = quad(scaled, ends[0] / unit, ends[1] / unit, limit=300, epsabs=SETTLED, epsrel=1e-12)[:2]
         value, error = value + piece, error + off
     return Part(value, error, np.concatenate(negative))

@@ -36,7 +36,7 @@ NORMALISERS = ("sum", "none")
 
 LARGEST_FILE = 100_000
 
-LOCATION_KEYS = frozenset(("strength", "location", "prior", "signal", "key_covariance", "value_covariance"))
+LOCATION_KEYS = frozenset(("nu", "location", "prior", "signal", "key_covariance", "value_covariance"))
 """Names in [task] that only a law of location has; see ``Task``."""
 
 WEIGHT_KEYS = frozenset(("weight", "relevant", "others", "support"))

@@ -19,7 +19,8 @@ from symslr.model.location.where import EXPECTED, Independent, OnePosition, Subs
 from symslr.model.pieces import without_pieces
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import Delta, L, chi, epsilon, l, nu, x
+from symslr.model.symbols import Delta, L, chi, epsilon, l, x
+from symslr.model.symbols import nu as signal_strength
 
 CHECKED_POSITIONS = 1000
 """So many first positions are looked at for a prior that is not positive, or a coin that is no probability."""
@@ -50,7 +51,7 @@ class Task:
         noise: Delta >= 0.
         base: law of a token's key projection before reweighting; N(0, 1) by default.
         name: what the task is called in print.
-        strength: nu >= 0.
+        nu: the signal strength, nu >= 0.
         location: ``OnePosition()``, ``Subset(s)``, ``Independent(pi)`` or their text "one", "subset(2)", "independent(1/8)".
             A subset of one is one position.
         prior: weights over positions, an expression in ``l`` or a list of L numbers, normalised here; uniform by default.
@@ -72,7 +73,7 @@ class Task:
     noise: Expr
     base: ScalarLaw
     name: str
-    strength: Expr
+    nu: Expr
     location: Where
     prior: Expr | tuple[Expr, ...] | None
     signal: SignalLaw
@@ -87,7 +88,7 @@ class Task:
         base: ScalarLaw = STANDARD_NORMAL,
         name: str = "task",
         *,
-        strength: object = None,
+        nu: object = None,
         location: Where | str | None = None,
         prior: Expr | Sequence[object] | None = None,
         signal: SignalLaw | Mapping[Any, Any] | str | None = None,
@@ -95,7 +96,7 @@ class Task:
         value_covariance: Covariance | Expr | None = None,
     ) -> None:
         own = {
-            "strength": strength,
+            "nu": nu,
             "location": location,
             "prior": prior,
             "signal": signal,
@@ -116,7 +117,7 @@ class Task:
             if not isinstance(where, Where | None):
                 raise NotExact(f"location: found {type(where).__name__}; expected {EXPECTED}")
             own = {
-                "strength": exact(nu if strength is None else strength, "strength"),
+                "nu": exact(signal_strength if nu is None else nu, "nu"),
                 "location": OnePosition() if where in (None, Subset(1)) else where,
                 "prior": _prior(prior),
                 "signal": signal_of(signal),
@@ -130,7 +131,7 @@ class Task:
         if self.weight is not None:
             check_mean_one(self.law)
             return
-        self._check_number("strength", self.strength, "a finite number >= 0")
+        self._check_number("nu", self.nu, "a finite number >= 0")
         self._check_combination()
         if isinstance(self.length, Integer):
             self._check_positions(int(self.length))
@@ -238,9 +239,9 @@ class Task:
             )
         if not self.is_located:
             return SequenceLaw(self.weight, L, self.base)
-        key = sqrt(self.strength) * chi[epsilon]
+        key = sqrt(self.nu) * chi[epsilon]
         tilts = ((value[0], share) for value, share in self.signal)
-        weight = sum((share * exp(theta * key - theta**2 * self.strength / 2) for theta, share in tilts), S.Zero)
+        weight = sum((share * exp(theta * key - theta**2 * self.nu / 2) for theta, share in tilts), S.Zero)
         return SequenceLaw(weight, L, self.base)
 
     @property
@@ -269,7 +270,7 @@ class Task:
         """Every symbol of the law, positions and the length too."""
         if not self.is_located:
             return self.law.free_symbols | self.noise.free_symbols
-        parts: list[Expr] = [self.strength, self.noise]
+        parts: list[Expr] = [self.nu, self.noise]
         parts += list(self.prior) if isinstance(self.prior, tuple) else [self.prior] if self.prior is not None else []
         parts += [self.location.probability] if isinstance(self.location, Independent) else []
         found = {s for part in parts for s in part.free_symbols} | self.signal.free_symbols
@@ -328,11 +329,11 @@ class Task:
         found = self.key_covariance.structure
         if not isinstance(found, Equicorrelated):
             return self
-        return replace(self, strength=self.strength / found.own_variance, key_covariance=None)
+        return replace(self, nu=self.nu / found.own_variance, key_covariance=None)
 
     def _repr_latex_(self) -> str:
         if self.is_located:
-            parts = [rf"\chi=\xi+\sqrt{{{latex(self.strength)}}}\textstyle\sum_{{l\in S}}\theta_l e_l"]
+            parts = [rf"\chi=\xi+\sqrt{{{latex(self.nu)}}}\textstyle\sum_{{l\in S}}\theta_l e_l"]
             parts += [rf"S:\ \text{{{self.location}}}"]
             parts += [] if self.prior is None else [rf"\pi={latex(self.prior)}"]
             parts += [] if self.signal.is_one else [rf"\theta:\ \text{{{self.signal}}}"]
@@ -350,7 +351,7 @@ class Task:
 
 
 def LocationTask(
-    strength: object = nu,
+    nu: object = signal_strength,
     location: Where | str = "one",
     prior: Expr | Sequence[object] | None = None,
     signal: SignalLaw | Mapping[Any, Any] | str | None = None,
@@ -366,7 +367,7 @@ def LocationTask(
         length,
         noise,
         name=name,
-        strength=strength,
+        nu=nu,
         location=location,
         prior=prior,
         signal=signal,

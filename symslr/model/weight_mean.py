@@ -21,9 +21,6 @@ from symslr.model.symbols import chi, epsilon, x
 WIDTHS = 10.0 ** np.arange(-30.0, 18.0, 0.5)
 """Distances from a place at which the quadrature is cut: a narrow or a distant peak is not stepped over."""
 
-FAR = 1e4
-"""The furthest of them from a place that is nearer to 0."""
-
 CUTS = -30.0, -6.0, 6.0, 30.0
 """Where the mass of densities usually ends."""
 
@@ -224,8 +221,7 @@ def _charts(known: list[Place], peaks: list[float], low: float, high: float) -> 
     found = []
     for place, (before, last) in zip(centres, itertools.pairwise(sides)):
         first = before if place is centres[0] else -before
-        far = max(FAR, abs(place.number))
-        widths = WIDTHS[(EPS**2 * abs(place.number) <= WIDTHS) & (far >= WIDTHS)]
+        widths = WIDTHS[EPS**2 * abs(place.number) <= WIDTHS]
         steps = np.unique([*-widths, 0.0, *widths, *(cut - place.number for cut in CUTS)])
         found.append((place, np.array([first, *steps[(steps > first) & (steps < last)], last])))
     return found

@@ -200,7 +200,7 @@ def _law_of_location(table: Mapping[str, object], parameters: Mapping[str, Expr]
             return signal_from_text(str(written), parameters)
         if isinstance(written, list):
             return [expression(weight, what) for weight in written]
-        return expression(written, what, {"strength": {}, "prior": {"l": l}}.get(what, {"i": i, "j": j}))
+        return expression(written, what, {"nu": {}, "prior": {"l": l}}.get(what, {"i": i, "j": j}))
 
     return {what: read(what, table[what]) for what in sorted(LOCATION_KEYS & set(table))}
 

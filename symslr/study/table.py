@@ -116,7 +116,7 @@ def as_xarray(rows: Sequence[Row]) -> Any:
                 data.setdefault(column, np.full(shape, np.nan))[place] = float(answer[part])
     dimensions = tuple(axes) if is_grid else ("point",)
     coordinates = {
-        name: (name, _numbers(values)) if is_grid else ("point", _numbers([each.get(name, "") for each in asked]))
+        name: (name, as_numbers(values)) if is_grid else ("point", as_numbers([each.get(name, "") for each in asked]))
         for name, values in axes.items()
     }
     return xarray.Dataset({name: (dimensions, array) for name, array in data.items()}, coordinates, fixed)
@@ -132,9 +132,10 @@ def _ordered(values: list[str]) -> list[str]:
     return values if None in numbers.values() else sorted(values, key=lambda value: numbers[value] or 0.0)
 
 
-def _numbers(values: list[str]) -> list[float] | list[str]:
-    floats = [_float(value) for value in values]
-    return values if any(item is None for item in floats) else [item for item in floats if item is not None]
+def as_numbers(values: list[Any]) -> list[Any]:
+    """Texts as float64, NaN for None, where every text is a number; else as they are."""
+    floats = [math.nan if value is None else _float(value) for value in values]
+    return values if None in floats or all(value is None for value in values) else floats
 
 
 def _float(text: str) -> float | None:

@@ -104,7 +104,7 @@ def law_of_location(task: Task) -> ConfigurationLaw:
         return _with_own_signals(task, length)
     signal, symbols = _signal(task)
     directions = (S.One,) if signal == ONE else symbols
-    means = tuple(sqrt(task.strength) * direction * r[l] for direction in directions)
+    means = tuple(sqrt(task.nu) * direction * r[l] for direction in directions)
     keys = covariance if len(means) == 1 else Directions(covariance, Integer(len(means)))
     prior = ConfigurationPrior(_mass(task, length), signal, length)
     return ConfigurationLaw(
@@ -118,7 +118,7 @@ def _with_own_signals(task: Task, length: Expr) -> ConfigurationLaw:
         labels = [Symbol(name, real=True) for name in _names(task.signal.directions)]
         own = OwnSignals(labels, list(task.signal))
         covariance = _at_places(task.key_covariance)
-        means = tuple(sqrt(task.strength) * component[l] * r[l] for component in own.components)
+        means = tuple(sqrt(task.nu) * component[l] * r[l] for component in own.components)
         return ConfigurationLaw(
             ConfigurationPrior(_mass(task, length), own, length),
             ShiftedDensity.of(means, covariance, length),
@@ -131,8 +131,8 @@ def _with_own_signals(task: Task, length: Expr) -> ConfigurationLaw:
         *(
             share
             * exp(
-                sqrt(task.strength) * Add(*(t * key for t, key in zip(value, keys)))
-                - task.strength * Add(*(t**2 for t in value)) / 2
+                sqrt(task.nu) * Add(*(t * key for t, key in zip(value, keys)))
+                - task.nu * Add(*(t**2 for t in value)) / 2
             )
             for value, share in task.signal
         )

@@ -130,7 +130,7 @@ def _with_common_shift(plain: Task, task: Task) -> Expr:
     structure = task.key_covariance.structure
     assert isinstance(structure, Equicorrelated)
     own = Dummy("v", positive=True)
-    derived = optimal_location_attention(replace(plain, strength=task.strength / own))
+    derived = optimal_location_attention(replace(plain, nu=task.nu / own))
     in_units = derived.replace(lambda e: isinstance(e, Indexed) and e.base == chi, lambda e: e / sqrt(own))
     return in_units.subs(own, structure.own_variance)
 

@@ -124,29 +124,44 @@ class PopulationRisk(Quantity):
 
     def _in_variances(self) -> Expr:
         """``conditioned``, whose expectations are not carried further."""
-        activation, law, noise, length = self.args
+        activation, law, noise, _ = self.args
         normalised = activation.args[2] == Integer(1)
         miss = 1 - activation if normalised else activation
-
-        def mean(body: Expr) -> Expr:
-            return over_length(SequenceExpectation(body, law), length)
-
-        squares = Sum(activation.at(l) ** 2, (l, 1, L))
-        others = mean(squares - activation**2)
-        norm = others + mean(activation**2)
-        if law.is_selection:
-            norm = over_length(SequenceExpectation(squares, law.unweighted()), length)
-        risk = noise**2 + (mean(miss**2) - mean(miss) ** 2 + others) / norm
+        risk = noise**2 + (self._mean(miss**2) - self._mean(miss) ** 2 + self._others) / self.square
         if not normalised:
             return risk
-        direct = noise**2 + 1 - mean(activation) ** 2 / norm
+        direct = noise**2 + 1 - self.hit**2 / self.square
         return EqualForms(*((direct, risk) if law.is_selection else (risk, direct)))
+
+    @property
+    def hit(self) -> Expr:
+        """E_g sigma_epsilon, the weight of the relevant token."""
+        return self._mean(self.args[0])
+
+    @property
+    def square(self) -> Expr:
+        """E_g ||sigma||^2."""
+        activation, law, _, length = self.args
+        if law.is_selection:
+            return over_length(SequenceExpectation(_squares(activation), law.unweighted()), length)
+        return self._others + self._mean(activation**2)
+
+    @property
+    def _others(self) -> Expr:
+        return self._mean(_squares(self.args[0]) - self.args[0] ** 2)
+
+    def _mean(self, body: Expr) -> Expr:
+        return over_length(SequenceExpectation(body, self.args[1]), self.args[3])
 
     def _latex(self, printer: LatexPrinter) -> str:
         return r"\mathcal{E}_{\sigma}"
 
     def _sympystr(self, printer: object) -> str:
         return "PopulationRisk"
+
+
+def _squares(activation: Activation) -> Expr:
+    return Sum(activation.at(l) ** 2, (l, 1, L))
 
 
 @final

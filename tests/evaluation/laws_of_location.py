@@ -25,8 +25,8 @@ VECTORS = "(1,0):1/2,(0,1):1/2"
 SIGMOID = Attention(1 / (1 + exp(-x)), normaliser=None, name="sigmoid")
 
 
-def task(length: int = 3, strength: object = 2, **law: Any) -> Task:
-    return LocationTask(strength=strength, length=length, noise=0, **law)
+def task(length: int = 3, nu: object = 2, **law: Any) -> Task:
+    return LocationTask(nu=nu, length=length, noise=0, **law)
 
 
 LAWS: dict[str, Callable[[], LocationTask]] = {
@@ -45,7 +45,7 @@ LAWS: dict[str, Callable[[], LocationTask]] = {
     "one correlation": lambda: task(key_covariance=EQUAL, value_covariance=EQUAL, prior=1 / l),
     "one correlation and sign": lambda: task(key_covariance=EQUAL, signal=SIGNS),
     "strong correlation, prior and sizes": lambda: task(
-        key_covariance=2 * Rational(9, 10) ** sign(Abs(i - j)), prior=1 / l, signal="1:1/3,-2:2/3", strength=HALF
+        key_covariance=2 * Rational(9, 10) ** sign(Abs(i - j)), prior=1 / l, signal="1:1/3,-2:2/3", nu=HALF
     ),
     "any covariance": lambda: task(key_covariance=exp(-((i - j) ** 2)), value_covariance=CHAIN),
     "coins": lambda: task(location="independent(1/8)"),
@@ -60,7 +60,7 @@ LAWS: dict[str, Callable[[], LocationTask]] = {
         2, location="independent(1/3)", signal="(1,1/2):1/4,(0,1):3/4", key_covariance=exp(-((i - j) ** 2))
     ),
     "all": lambda: task(location="subset(3)", value_covariance=CHAIN),
-    "random length": lambda: LocationTask(strength=2, length={2: HALF, 3: HALF}, noise=0, signal=SIGNS),
+    "random length": lambda: LocationTask(nu=2, length={2: HALF, 3: HALF}, noise=0, signal=SIGNS),
 }
 
 
@@ -107,7 +107,7 @@ class Brute:
                     mean[place] = [float(t) for t in theta]
                     readout[place] = 1.0 if isinstance(where, Independent) else 1 / len(chosen)
                 shares.append(chance * float(np.prod([float(s) for _, s in thetas])))
-                means.append(np.sqrt(float(law.strength)) * mean)
+                means.append(np.sqrt(float(law.nu)) * mean)
                 readouts.append(readout)
         self.shares = np.array(shares) / sum(shares)
         self.readouts = np.array(readouts)

@@ -25,8 +25,8 @@ ONE = Attention("top(1)")
 ENTMAX = Attention("entmax")
 
 
-def task(length: int, strength: object, **law: Any) -> Task:
-    return LocationTask(length=length, strength=strength, noise=0, **law)
+def task(length: int, nu: object, **law: Any) -> Task:
+    return LocationTask(length=length, nu=nu, noise=0, **law)
 
 
 def _found(z: float, length: int, strength: int) -> float:

@@ -48,7 +48,7 @@ def test_bayes_risks_are_those_of_the_definition_on_a_grid(name: str) -> None:
 def test_facts() -> None:
     plain = float(evaluate(bayes_risk(SpikedSLR()), {"L": 3, "nu": 2, "Delta": 0}))
     assert float(bayes_value(task())) == pytest.approx(plain, rel=1e-12)
-    assert float(bayes_value(task(strength=1, key_covariance=EQUAL))) == pytest.approx(plain, rel=1e-12)
+    assert float(bayes_value(task(nu=1, key_covariance=EQUAL))) == pytest.approx(plain, rel=1e-12)
     assert float(bayes_value(law_called("chain"))) == pytest.approx(0.217, abs=5e-4)  # values independent
     both = task(key_covariance=CHAIN, value_covariance=CHAIN)
     assert float(bayes_value(both)) == pytest.approx(0.135, abs=5e-4)  # values correlated alike
@@ -70,7 +70,7 @@ def test_values_go_by_symbol_or_name() -> None:
 
 
 def test_noise_adds_its_variance() -> None:
-    noisy = LocationTask(strength=2, length=3, noise=HALF, prior=2 ** (-l))
+    noisy = LocationTask(nu=2, length=3, noise=HALF, prior=2 ** (-l))
     assert float(bayes_value(noisy)) == pytest.approx(float(bayes_value(law_called("prior"))) + 0.25, rel=1e-12)
     assert float(risk_value(noisy, softmax, 1)) == pytest.approx(
         float(risk_value(law_called("prior"), softmax, 1)) + 0.25, rel=1e-12
@@ -217,7 +217,7 @@ def test_one_position_is_always_found() -> None:
 
 def test_no_signal_leaves_the_prior() -> None:
     shares = np.array([1, 1 / 2, 1 / 3]) / (1 + 1 / 2 + 1 / 3)
-    for law in (task(strength=0, prior=1 / l), task(strength=0, prior=1 / l, key_covariance=CHAIN)):
+    for law in (task(nu=0, prior=1 / l), task(nu=0, prior=1 / l, key_covariance=CHAIN)):
         assert float(bayes_value(law)) == pytest.approx(1 - np.sum(shares**2), rel=1e-12)
 
 

@@ -38,8 +38,8 @@ SOFTMAX1 = Attention(exp(x), offset=1)
 SIGMOID = Attention(1 / (1 + exp(-x)), normaliser=None, name="sigmoid")
 
 
-def task(length: Any, strength: object = 4, **law: Any) -> Task:
-    return LocationTask(strength=strength, length=length, noise=0, **law)
+def task(length: Any, nu: object = 4, **law: Any) -> Task:
+    return LocationTask(nu=nu, length=length, noise=0, **law)
 
 
 def row(law: Task, attention: Attention, scale: float) -> np.ndarray:
@@ -58,7 +58,7 @@ def drawn(law: Task, attend: Any, count: int, seed: int) -> tuple[float, float]:
         total = np.zeros(3)
         for length, share in lengths:
             at = LocationTask(
-                law.strength, law.location, law.prior, law.signal, law.key_covariance, law.value_covariance, length, 0
+                law.nu, law.location, law.prior, law.signal, law.key_covariance, law.value_covariance, length, 0
             )
             sample = LocationSampler.of(at, {}).draw(count // 20, rng)
             f = np.sum(attend(sample.chi[..., 0]) * sample.z, axis=1)

@@ -123,7 +123,7 @@ def test_selections_are_those_of_the_definition(name: str) -> None:
 
 
 def test_heads_that_come_together_are_named() -> None:
-    law = task(prior=1 + l, strength=3)
+    law = task(prior=1 + l, nu=3)
     one = least_value(law, SIGMOID.having(bias=-l / 2))[0]
     two, places = least_value(law, SIGMOID.having(heads=2, separate=True, bias=-l / 2), seconds=1.0)
     assert float(two) < float(one) - 5 * float(two.error)
@@ -157,7 +157,7 @@ def test_heads_that_come_together_have_the_risk_of_the_kernel_and_its_slope(head
     starts = product((-2.0, -0.5, 0.5, 2.0), *[(-3.0, 3.0)] * (heads - 2))
     truth = min(minimize(risk, start, method="Nelder-Mead", options={"fatol": 1e-13}).fun for start in starts)
     kernel = SIGMOID.kernel.subs(x, -x) if mirrored else SIGMOID.kernel
-    law = LocationTask(length=2, strength=4, noise=0)
+    law = LocationTask(length=2, nu=4, noise=0)
     value, places = least_value(law, Attention(kernel, normaliser=None).having(heads=heads, separate=True))
     assert abs(float(value) - truth) < float(value.error) < 2e-7
     assert "come together" in value.method
@@ -182,7 +182,7 @@ def test_separate_heads_that_nothing_normalises(
     """Regression: keys were drawn, or laid out on a grid, where moments of one token are enough; and searches began too far out."""
     tokens = np.arange(-15.0, 20.0, 0.005)
     truth = spanned([written(a * tokens) for a in near], tokens, float(strength), length)
-    law = LocationTask(length=length, strength=strength, noise=0)
+    law = LocationTask(length=length, nu=strength, noise=0)
     value, _ = least_value(law, Attention(kernel, normaliser=None).having(heads=2, separate=True))
     assert "one-token tables" in value.method
     assert -1e-4 < float(value) - truth < float(value.error) + 1e-12
@@ -192,7 +192,7 @@ def test_separate_heads_that_nothing_normalises(
 @pytest.mark.parametrize("length", [3, 12])
 def test_two_heads_are_no_worse_than_one(length: int) -> None:
     """Regression: 0.921 at L = 12, where one head has 11/12 at scale 0."""
-    law = LocationTask(length=length, strength=5, noise=0)
+    law = LocationTask(length=length, nu=5, noise=0)
     value, _ = least_value(law, Attention(cos(x) + 2).having(heads=2))
     assert float(value) <= 1 - 1 / length + float(value.error)
     assert float(value.error) < 1e-11
@@ -202,7 +202,7 @@ def test_a_bias_that_makes_a_sigmoid_an_exponential_is_found() -> None:
     """Of a signal of either sign at nu = 4 and L = 3: with kappa = e^(a x) 1 - R is cosh^2(2 a) e^(-a^2)/(cosh(4 a) + 2)."""
     scales = np.linspace(0, 2, 2001)
     truth = np.min(1 - np.cosh(2 * scales) ** 2 * np.exp(-(scales**2)) / (np.cosh(4 * scales) + 2))
-    law = LocationTask(length=3, strength=4, noise=0, signal="1:1/2,-1:1/2")
+    law = LocationTask(length=3, nu=4, noise=0, signal="1:1/2,-1:1/2")
     value, _ = least_value(law, Attention(SIGMOID.kernel, normaliser=None).having(bias="free"))
     assert abs(float(value) - truth) < 1e-6
     assert truth < 0.663
@@ -213,7 +213,7 @@ def test_what_a_kernel_is_far_out_is_found_with_how_far_the_risk_may_still_fall(
     """Regression: 2/3 and 0.662847 with 13 digits, 0.66 +- 9e-3; as b grows exp(-(a x + b)^2) is exp(-2 a b x): the truth above."""
     scales = np.linspace(0.2, 0.4, 200_001)
     truth = np.min(1 - np.cosh(2 * scales) ** 2 * np.exp(-(scales**2)) / (np.cosh(4 * scales) + 2))
-    law = LocationTask(length=3, strength=4, noise=0, signal="1:1/2,-1:1/2")
+    law = LocationTask(length=3, nu=4, noise=0, signal="1:1/2,-1:1/2")
     value, _ = least_value(law, Attention(kernel, normaliser=None).having(bias="free"))
     assert abs(float(value.value) - truth) <= float(value.error) + 1e-11
     assert float(value.error) < 1e-4
@@ -221,7 +221,7 @@ def test_what_a_kernel_is_far_out_is_found_with_how_far_the_risk_may_still_fall(
 
 def test_no_bias_is_worse_than_a_constant_attention() -> None:
     """Regression: 0.7082; at a = 0 and b = 1 a relu is constant, whose risk is 1 - 1/L."""
-    law = LocationTask(length=3, strength=4, noise=0, signal="1:1/2,-1:1/2")
+    law = LocationTask(length=3, nu=4, noise=0, signal="1:1/2,-1:1/2")
     value, _ = least_value(law, Attention(Max(x, 0), normaliser=None).having(bias="free"))
     assert float(value) <= 2 / 3 + float(value.error) < 0.667
 
@@ -264,7 +264,7 @@ def test_what_is_matched_is_optimal_and_the_rest_is_not() -> None:
     ],
 )
 def test_the_matched_sigmoid_is_the_posterior_of_coins(law: dict[str, Any]) -> None:
-    coins = LocationTask(strength=2, noise=0, **law)
+    coins = LocationTask(nu=2, noise=0, **law)
     value, places = least_value(coins, SIGMOID.having(bias="matched"))
     assert float(value) == pytest.approx(float(bayes_value(coins)), rel=1e-11)
     theta = float(coins.signal.support[0][0][0])
@@ -291,7 +291,7 @@ def test_the_matched_sigmoid_is_the_best_one_that_sees_single_tokens() -> None:
 def test_a_plain_attention_on_a_plain_law_is_the_task_it_reduces_to() -> None:
     known = evaluate(minimal_risk(SpikedSLR(), Attention(1 + x, normaliser=None)), {"L": 3, "nu": 2, "Delta": 0})
     assert float(least_value(task(), Attention(1 + x, normaliser=None))[0]) == pytest.approx(float(known), rel=1e-10)
-    shifted, places = least_value(task(strength=1, key_covariance=EQUAL), softmax)
+    shifted, places = least_value(task(nu=1, key_covariance=EQUAL), softmax)
     assert float(shifted) == pytest.approx(float(bayes_value(task())), rel=1e-10)
     assert float(places["a"]) == pytest.approx(2.0, rel=1e-3)
 
@@ -373,13 +373,13 @@ def test_a_least_risk_that_no_scale_attains_says_how_far_it_may_fall() -> None:
     ("task", "power"),
     [
         (
-            LocationTask(strength=2, location="subset(2)", length=4, noise=Rational(1, 2)),
+            LocationTask(nu=2, location="subset(2)", length=4, noise=Rational(1, 2)),
             Rational(1, 2) + Rational(1, 4),
         ),
-        (LocationTask(strength=3, location="one", prior=2 ** (-l), length=5, noise=0), Rational(1)),
+        (LocationTask(nu=3, location="one", prior=2 ** (-l), length=5, noise=0), Rational(1)),
         (
             LocationTask(
-                strength=2,
+                nu=2,
                 location="independent(1/3)",
                 value_covariance=Rational(1, 2) ** Abs(i - j),
                 length=3,
@@ -399,12 +399,12 @@ def test_an_attention_that_is_nothing_leaves_the_labels(task: Task, power: Expr,
 
 def test_an_attention_that_is_not_nothing_at_the_scale_zero() -> None:
     """With a bias, and for a kernel that is 1 at 0, tokens get weight: E r^T r - (E sum r)^2/L."""
-    task = LocationTask(strength=2, location="subset(2)", length=4, noise=0)
+    task = LocationTask(nu=2, location="subset(2)", length=4, noise=0)
     found = risk_value(task, Attention(exp(x), normaliser=None, name="own"), 0)
     assert abs(float(found.value) - 0.25) <= float(found.error) < 1e-12
 
 
 @pytest.mark.parametrize(("kernel", "place"), [(1 + x**2, 1.4587), (exp(-x), -(2**0.5))])
 def test_of_an_even_kernel_the_positive_scale_is_told(kernel: Expr, place: float) -> None:
-    _, places = least_value(LocationTask(prior=l, length=5, noise=0, strength=2), Attention(kernel))
+    _, places = least_value(LocationTask(prior=l, length=5, noise=0, nu=2), Attention(kernel))
     assert float(places["a"]) == pytest.approx(place, abs=2e-3)

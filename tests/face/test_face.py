@@ -17,6 +17,7 @@ import symslr as s
 from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation
 from symslr.cli import main
+from symslr.export.figures import COLOURS
 from symslr.expression.value import Kind, Value
 from symslr.model.scalar_law import laplace
 from symslr.symbols import L, a, nu, x
@@ -115,6 +116,28 @@ def test_a_name_of_a_parameter_or_a_kernel_as_text() -> None:
     assert float(within) == pytest.approx(float(s.population_risk(SPIKED, "softplus", 1)(nu=2)), abs=1e-9)
 
 
+def test_a_scale_is_a_formula_of_the_values() -> None:
+    by_weight, by_law = s.SpikedSLR(noise=0), s.Task(length=4, prior="2**(-l)", noise=0)
+    for task, length in ((by_weight, 3), (by_law, 4)):
+        given = {"nu": 2} | ({"length": length} if task is by_weight else {})
+        for text, number in (("sqrt(2*log(L))", math.sqrt(2 * math.log(length))), ("sqrt(nu)", math.sqrt(2))):
+            found, known = (
+                s.population_risk(task, "softmax", text)(given),
+                s.population_risk(task, "softmax")(given, a=number),
+            )
+            assert abs(float(found - known)) < 1e-14
+    with pytest.raises(ValueError, match="scale: found a, with no value for a; give one as a=2"):
+        s.population_risk(SPIKED, "softmax")(nu=2)
+
+
+def test_an_attention_by_its_name() -> None:
+    for name in ("softmax", "softmax1", "linear", "erf", "softplus"):
+        assert s.Attention(name) == getattr(s, name)
+    assert s.Attention("softmax", offset=1).kernel == s.softmax.kernel
+    by_formula = s.least_risk(SPIKED, 1 + x**2)(nu=2)
+    assert float(by_formula) == float(s.least_risk(SPIKED, "1 + x**2")(nu=2))
+
+
 def test_text_is_a_formula_anywhere() -> None:
     assert s.Attention("gelu(x) + 1").kernel == x * (1 + erf(x / sqrt(2))) / 2 + 1
     assert s.SpikedSLR(nu="2*log(999)") == s.SpikedSLR(nu=2 * log(999))
@@ -131,6 +154,11 @@ def test_plain_integrals_are_the_formula() -> None:
     risk = s.population_risk(SPIKED, s.Attention("1/(1 + x**2)", None))
     assert risk.as_integral().has(Integral)
     assert abs(lambdify((a, nu), risk.as_integral(), "scipy")(0.7, 2.0) - float(risk(a="7/10", nu=2))) < 1e-7
+    with np.errstate(over="ignore"):  # regression: nan, where e^{-x^2/2} e^{-u e^{bx}} e^{bx} was three factors
+        for bayes in map(s.bayes_risk, (SPIKED, s.MaxSLR(length=20, noise=0))):
+            assert abs(lambdify(nu, bayes.as_integral(), "scipy")(2.0) - float(bayes(nu=2))) < 1e-8
+        softmax = s.population_risk(SPIKED, "softmax")
+        assert abs(lambdify((a, nu), softmax.as_integral(), "scipy")(0.7, 2.0) - float(softmax(a="7/10", nu=2))) < 1e-8
 
 
 def test_a_curve_is_a_table(tmp_path: Path) -> None:
@@ -147,6 +175,59 @@ def test_a_curve_is_a_table(tmp_path: Path) -> None:
     assert curve.to_latex().count(r"\\") == 7
     assert curve.plot(tmp_path / "c.pdf")._repr_png_().startswith(b"\x89PNG")
     assert (tmp_path / "c.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_curves_in_one_picture_are_told_apart(tmp_path: Path) -> None:
+    bayes, linear = s.bayes_risk(SPIKED), s.least_risk(SPIKED, "linear")
+    strengths = [1, 2, 4]
+    figure = bayes.curve(nu=strengths).plot(label="bayes")
+    (axes,) = figure.axes
+    assert (axes.get_ylabel(), axes.get_xlabel(), axes.get_legend()) == ("bayes", r"$\nu$", None)
+    for label in ("linear", "once more", "and again"):
+        assert linear.curve(nu=strengths).plot(tmp_path / "c.pdf", label, ax=axes) is figure
+    assert (tmp_path / "c.pdf").read_bytes().startswith(b"%PDF")
+    said = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert said == ["Bayes", "linear", "once more", "and again"]
+    assert axes.get_ylabel() == ""
+    looks = {(str(own.get_color()), repr(own._dash_pattern)) for own in axes.lines}
+    assert len(looks) == len(axes.lines) == len(axes.collections) == 4
+    assert {own.get_color() for own in axes.lines[:2]} == {COLOURS["bayes"], COLOURS["linear"]}
+    assert np.array_equal(axes.lines[1].get_ydata(), linear.curve(nu=strengths).values)
+    several = s.bayes_risk(s.SpikedSLR(noise=0)).curve(nu=strengths, length=[2, 3]).plot(label="Bayes risk").axes[0]
+    assert several.get_ylabel() == "Bayes risk"
+    assert [text.get_text() for text in several.get_legend().get_texts()] == ["$L$ = 2", "$L$ = 3"]
+    with pytest.raises(ValueError, match=r"plot: found axes over \$\\nu\$ and a curve over \$L\$"):
+        s.bayes_risk(s.SpikedSLR(nu=2, noise=0)).curve(length=[2, 3]).plot(ax=axes)
+
+
+def test_curves_are_reckoned_with_point_by_point() -> None:
+    strengths = [1, 2]
+    bayes, linear = (own.curve(nu=strengths) for own in (s.bayes_risk(SPIKED), s.least_risk(SPIKED, "linear")))
+    apart = linear - bayes
+    for made, one, other in zip(apart.points, linear.points, bayes.points):
+        assert made == one - other
+        assert float(made.error) >= float(one.error + other.error)
+    assert np.allclose(apart.values, linear.values - bayes.values)
+    assert ((linear / bayes).points, (2 * bayes).points) == (
+        [one / other for one, other in zip(linear.points, bayes.points)],
+        [2 * own for own in bayes.points],
+    )
+    assert (1 - bayes / linear).points[0] == 1 - bayes.points[0] / linear.points[0]
+    assert np.allclose((bayes + bayes.points[0]).values, bayes.values + float(bayes.points[0]), rtol=1e-14, atol=0)
+    assert (1 / bayes).axes == bayes.axes
+    broken = s.population_risk(SPIKED, s.Attention("exp(x)", None)).curve(nu=[2], a=[0, 10**40])
+    for made in (broken - broken, 1 - broken, broken / 2):
+        assert made.reasons == broken.reasons
+    ((_, reason),) = ((bayes / (bayes.points[0] - bayes)).reasons).items()
+    assert "does not exclude 0" in reason
+    for other in (
+        s.bayes_risk(SPIKED).curve(nu=[1, 3]),
+        s.bayes_risk(s.SpikedSLR(noise=0)).curve(length=[3], nu=[1, 2]),
+    ):
+        with pytest.raises(ValueError, match="expected the same numbers on the same axes"):
+            bayes - other
+    with pytest.raises(TypeError):
+        np.ones(2) * bayes
 
 
 def test_a_point_that_fails_is_not_the_whole_curve() -> None:
@@ -204,6 +285,12 @@ def test_values_are_numbers_with_errors() -> None:
     assert sum([one, two]).value == -1
     assert abs(float((one**2).error) - 0.41) < 1e-12
     assert abs(float(one**-1) - 0.5) < 1e-15
+    for power in (0.5, "1/3", -0.5, 3):
+        p = float(Fraction(power))
+        off = max(abs(end**p - 2.0**p) for end in (1.9, 2.1))
+        assert off <= float((one**power).error) * (1 + 1e-12) <= 1.1 * off
+    with pytest.raises(ValueError, match="expected a whole power"):
+        two**0.5
     assert s.bayes_risk(SPIKED)(nu=2) == s.bayes_risk(SPIKED)(nu=2)
     both = s.bayes_risk(SPIKED)(nu=[1.0, 2.0]) + 1
     assert both.value.dtype == float
@@ -259,6 +346,15 @@ def test_separation_and_landscape() -> None:
     land = s.landscape(SPIKED, "softmax", nu=2)
     at = np.array([1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0])
     assert abs(land.risk(at) - 0.36248138283633) < 1e-9
+    assert land.risk(m_kk=1, m_vv=1, q_kk=1, q_vv=1) == land.risk(at)
+    flow = land.flow({"m_kk": 0.1, "m_vv": 0.1, "q_kk": 1, "q_vv": 1}, np.linspace(0, 50, 6)).to_dataframe()
+    assert list(flow.columns) == ["time", *land.names, "risk"]
+    assert flow.time.tolist() == [0, 10, 20, 30, 40, 50]
+    assert (np.diff(flow.risk) < 0).all()
+    bayes = float(s.bayes_risk(SPIKED)(nu=2))
+    assert 0 < flow.risk.iloc[-1] - bayes < 1e-3
+    with pytest.raises(ValueError, match="order parameters: found m_zz; expected some of m_kk"):
+        land.risk(m_zz=1)
 
 
 def test_selections_on_a_weight_and_on_a_law() -> None:

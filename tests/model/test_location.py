@@ -24,7 +24,7 @@ rho = Symbol("rho", real=True)
 HALF = Rational(1, 2)
 WRITTEN = """
 [task]
-strength = "2*nu"
+nu = "2*nu"
 location = "one"
 prior = "2**(-l)"
 signal = "1:1/2,-1:1/2"
@@ -41,7 +41,7 @@ rho = "1/2"
 def test_a_file_says_what_keyword_arguments_say() -> None:
     model = model_from_text(WRITTEN, "mine.toml")
     assert model.task == LocationTask(
-        strength=2 * nu,
+        nu=2 * nu,
         location="one",
         prior=2 ** (-l),
         signal={1: HALF, -1: HALF},
@@ -119,7 +119,7 @@ def test_structures_are_those_of_the_matrix(name: str) -> None:
 def test_nothing_said_is_spiked_slr_and_one_correlation_a_stronger_signal() -> None:
     assert LocationTask() == SpikedSLR().named("location") == Task(name="location")
     shifted = LocationTask(key_covariance=rho ** sign(Abs(i - j))).without_common_shift()
-    assert shifted.law.weight.subs({rho: HALF, nu: 1}) == LocationTask(strength=2).law.weight
+    assert shifted.law.weight.subs({rho: HALF, nu: 1}) == LocationTask(nu=2).law.weight
 
 
 def test_what_does_not_reduce_says_so() -> None:
@@ -162,7 +162,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"key_covariance": i - j}, "expected a symmetric one"),
     ({"key_covariance": exp(Abs(i - j)), "length": 3}, "not positive definite at L=3"),
     ({"value_covariance": S.One + 0 * i, "length": 3}, "not positive definite at L=3"),
-    ({"strength": -1}, "strength: found -1"),
+    ({"nu": -1}, "nu: found -1"),
     ({"noise": -1}, "noise: found -1"),
     ({"length": 0}, "length: found 0"),
 ]

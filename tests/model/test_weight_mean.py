@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Expr, Integer, Rational, Symbol, cosh, exp, pi, sqrt
+from sympy import Abs, Expr, Integer, Rational, Symbol, cosh, exp, pi, sqrt
 
 from symslr.model.admissible import NoDensity, check_density, check_weight_at
 from symslr.model.float64 import compiled
@@ -51,3 +51,13 @@ def test_a_shifted_law_of_student_has_mass_1(dof: object) -> None:
     """Multiplied out, its denominator lost ten digits, and the law was refused."""
     for mean in (Rational(217, 50), 6, 9, -20):
         check_density(student(dof, mean))
+
+
+@pytest.mark.parametrize(
+    ("mean", "scale"), [(0, 10**5), (3 * 10**5, 15 * 10**4), (-(10**9), 10**9), (10**6, 3 * 10**5)]
+)
+def test_a_wide_law_has_mass_1(mean: int, scale: int) -> None:
+    """Regression: beyond 10^4 nothing was cut, and of the first the mass .08 was found."""
+    z = (x - mean) / scale
+    for shape in (exp(-(z**2) / 2) / sqrt(2 * pi), exp(-Abs(z)) / 2, 1 / (2 * cosh(pi * z / 2))):
+        check_density(ScalarLaw(shape / scale))

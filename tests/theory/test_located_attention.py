@@ -164,7 +164,7 @@ def test_a_parameter_and_a_sum_have_two_names(name: str) -> None:
     """Regression: where a parameter is called m, exp(-|m - chi_m|) was summed over m in print."""
     shift = Symbol(name, real=True)
     laws = Task.from_token_laws(ScalarLaw(exp(-Abs(x - shift)) / 2), ScalarLaw(exp(-Abs(x)) / 2), length=4)
-    located = LocationTask(strength=shift**2, signal="1:1/2,-1:1/2", key_covariance=rho ** Abs(i - j), length=4)
+    located = LocationTask(nu=shift**2, signal="1:1/2,-1:1/2", key_covariance=rho ** Abs(i - j), length=4)
     for weight in (weighed_attention(laws).weight, located_attention(located).weight):
         assert weight.has(shift)
         assert all(str(index) != name for total in weight.atoms(Sum) for index in total.variables)

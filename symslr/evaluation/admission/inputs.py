@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -90,8 +90,9 @@ def checked_inputs(needed: Iterable[Symbol], known: Iterable[Symbol], values: Ma
     return Inputs(scalars, arrays)
 
 
-def _unknown(name: object, known: Iterable[str], where: str) -> ValueError:
-    near = get_close_matches(str(name), known, 1)
+def _unknown(name: object, known: Collection[str], where: str) -> ValueError:
+    typed = [*known, *(long for long, short in NAMES.items() if short in known)]
+    near = get_close_matches(str(name), typed, 1)
     meant = f"; did you mean {near[0]}?" if near else ""
     return ValueError(f"unknown symbol {name!r} in values; {where} has {', '.join(sorted(known)) or 'none'}{meant}")
 

@@ -15,6 +15,7 @@ from sympy import DiracDelta
 
 from symslr.evaluation.admission.inputs import lengths_of, numbers_of, values_by_name
 from symslr.evaluation.finite_sample.fields import Array
+from symslr.evaluation.routes import WEIGHT, check
 from symslr.evaluation.sampling.points import sub_seed
 from symslr.evaluation.sequence.state_evolution import INFORMED
 from symslr.model.attention import Attention
@@ -71,8 +72,10 @@ def numeric_problem(task: Task, attention: Attention, values: Mapping[object, ob
         values: symbol or name -> number: nu, Delta, L or P_L (a LengthLaw) if the task has none, parameters of the kernel.
 
     Raises:
-        ValueError: for a missing or an unknown value, a length outside 1..10, a negative noise, or a kernel that is not smooth.
+        ValueError: for a task without a weight, a missing or an unknown value, a length outside 1..10, a negative noise, or a
+            kernel that is not smooth.
     """
+    check(f"task {task.name} at finite alpha", task, WEIGHT)
     attention = kernel_attention_of(attention)
     given = values_by_name(task, attention, values)
     named = {name: v if isinstance(v, LengthLaw) else exact(v, name) for name, v in given.items()}

@@ -90,6 +90,12 @@ class FiniteSample:
         return self.replicon < 1 and self.jumps < MOST_JUMPS and self.spread < MOST_SPREAD
 
     @property
+    def symmetry(self) -> str:
+        """The same in words, and what follows where it is broken."""
+        broken = "is broken: fits get stuck above this energy, and the risk need not be theirs"
+        return f"replica symmetry {'holds' if self.stable else broken}"
+
+    @property
     def state(self) -> ReplicaState:
         """The order parameters as floats."""
         return ReplicaState(**{name: float(value) for name, value in self.order_parameters.items()})

@@ -9,7 +9,7 @@ parameters c follow dc/dt = -dE/dc.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -17,6 +17,10 @@ from scipy.integrate import solve_ivp
 from symslr.evaluation.landscape.kernel import Array
 from symslr.evaluation.landscape.landscape import Landscape
 from symslr.evaluation.landscape.order import OrderParameters, matrices, order_of
+from symslr.extras import need
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RELATIVE, ABSOLUTE = 1e-7, 1e-10
 """Relative and absolute tolerance of the integrator: the end of a flow moves by less than 1e-6 when both are divided by 100."""
@@ -43,12 +47,14 @@ class Flow:
     """A trajectory of the gradient flow.
 
     Attributes:
+        names: of the order parameters and of the kernel's own.
         times: shape (n,).
         states: order parameters and the kernel's own parameters at each time, shape (n, 7 + parameters).
         risks: E at these times, shape (n,).
         arrived: whether the flow came to rest before the time limit.
     """
 
+    names: tuple[str, ...]
     times: Array
     states: Array
     risks: Array
@@ -57,6 +63,11 @@ class Flow:
     @property
     def end(self) -> Array:
         return self.states[-1]
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A pandas DataFrame with a row for every time: ``time``, the order parameters by name, ``risk``."""
+        columns = {"time": self.times, **dict(zip(self.names, self.states.T)), "risk": self.risks}
+        return need("pandas", "a DataFrame").DataFrame(columns)
 
 
 def velocity(landscape: Landscape, state: Array) -> Array:
@@ -94,12 +105,12 @@ def gradient_flow(landscape: Landscape, start: Array, time: float = LONGEST, at:
 
     rest.terminal, rest.direction = True, -1.0  # type: ignore[attr-defined]
     if rest(0.0, vectors) <= 0:  # at rest from the start: the event would not be triggered
-        return Flow(np.zeros(1), begin[None, :], np.array([landscape.risk(begin)]), True)
+        return Flow(landscape.names, np.zeros(1), begin[None, :], np.array([landscape.risk(begin)]), True)
     found = _followed(landscape, vectors, time, "LSODA", (RELATIVE, ABSOLUTE), events=rest, t_eval=at)
     times, points = (found.t, found.y.T) if len(found.t) else (found.t_events[0], found.y_events[0])
     states = np.array([order_of(point) for point in points])
     risks = np.array([landscape.risk(state) for state in states])
-    return Flow(times, states, risks, bool(found.status == 1))
+    return Flow(landscape.names, times, states, risks, bool(found.status == 1))
 
 
 def _checked(landscape: Landscape, start: Array, time: float, at: Array | None) -> Array:

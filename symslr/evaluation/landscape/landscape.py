@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sympy import Abs, Add, Expr, S, Sum, Symbol, cancel, expand, lambdify, sqrt
@@ -20,6 +20,7 @@ from symslr.evaluation.landscape.kernel import Array, Kernel
 from symslr.evaluation.landscape.moments import MOMENTS
 from symslr.evaluation.landscape.order import NAMES, OrderParameters, in_coordinates, order_of
 from symslr.evaluation.landscape.tokens import Lengths, Weight, sharpened, shifted_moments, weighted_moments
+from symslr.evaluation.routes import WEIGHT, check
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation
 from symslr.expression.scored import ScoredActivation
@@ -32,6 +33,9 @@ from symslr.model.symbols import ORDER_PARAMETERS, Delta, L, chi, epsilon, l, m_
 from symslr.model.task import Task
 from symslr.parallel.blas import on_one_blas_thread
 from symslr.theory.landscape import LandscapeRisk, landscape_chain
+
+if TYPE_CHECKING:
+    from symslr.evaluation.landscape.flow import Flow
 
 SHIFT = Symbol("s", real=True)
 """s of the weight exp(s chi_eps - s^2/2); s^2 is nu for spiked-SLR."""
@@ -165,9 +169,10 @@ class Landscape:
         """The landscape at given values of nu, Delta, L and the parameters of the kernel without bounds.
 
         Raises:
-            ValueError: for a missing or an unknown value, a token law that is not standard normal, a weight that is neither
-                one of the relevant token nor a selection, or a selection that is too steep.
+            ValueError: for a task without a weight, a missing or an unknown value, a token law that is not standard normal, a
+                weight that is neither one of the relevant token nor a selection, or a selection that is too steep.
         """
+        check(f"task {task.name} off the manifold", task, WEIGHT)
         by_name = values_by_name(task, attention, values or {}, bounded=False)
         law = task.law.subs(numbers_of(task.law.free_symbols - {L}, by_name, f"task {task.name}"))
         if law.base != STANDARD_NORMAL:
@@ -185,14 +190,41 @@ class Landscape:
         """Names of the seven order parameters and the kernel's own: the order of every gradient."""
         return (*NAMES, *(symbol.name for symbol in self.kernel.parameters))
 
-    def risk(self, at: Array) -> float:
-        """E at an array in the order of ``names``.
+    def point(self, at: Array | Mapping[str, float] | None = None, **named: float) -> Array:
+        """Numbers in the order of ``names``: an array of them, or some by name beside zeros; ``named`` ones win.
 
         Raises:
-            ValueError: where no vectors have these order parameters, or the result is not finite.
+            ValueError: for another name, another count of numbers, and order parameters that no vectors have.
         """
-        OrderParameters.of(at[:7])
-        return self.risk_and_gradient(at)[0]
+        at = {} if at is None else at
+        if not isinstance(at, Mapping) and np.shape(at) != (len(self.names),):
+            raise ValueError(
+                f"order parameters: found the shape {np.shape(at)}; expected one of {', '.join(self.names)} each"
+            )
+        by_name = {**(at if isinstance(at, Mapping) else dict(zip(self.names, at))), **named}
+        if unknown := sorted(by_name.keys() - set(self.names)):
+            raise ValueError(f"order parameters: found {unknown[0]}; expected some of {', '.join(self.names)}")
+        found = np.array([float(by_name.get(name, 0.0)) for name in self.names])
+        OrderParameters.of(found[:7])
+        return found
+
+    def risk(self, at: Array | Mapping[str, float] | None = None, **named: float) -> float:
+        """E at a ``point``: ``risk(m_kk=1, q_kk=1)``.
+
+        Raises:
+            ValueError: as ``point``, and where the result is not finite.
+        """
+        return self.risk_and_gradient(self.point(at, **named))[0]
+
+    def flow(self, start: Array | Mapping[str, float], times: Array) -> Flow:
+        """The gradient flow from a ``point`` at increasing times; see ``gradient_flow``.
+
+        Raises:
+            ValueError: as ``point`` and ``gradient_flow``.
+        """
+        from symslr.evaluation.landscape.flow import gradient_flow
+
+        return gradient_flow(self, self.point(start), float(np.max(times, initial=0.0)), np.asarray(times, dtype=float))
 
     def risk_and_gradient(self, at: Array) -> tuple[float, Array]:
         """E and its derivatives, shaped like ``at``; q_kv counts once.

@@ -242,6 +242,7 @@ class LaplaceForm:
         )
 
 
+@lru_cache(maxsize=512)
 def laplace_form(integral: Integral) -> LaplaceForm | None:
     """The form of an integral; None where it has another structure."""
     variables = tuple(limit[0] for limit in integral.limits)

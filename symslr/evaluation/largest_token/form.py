@@ -8,6 +8,7 @@ Every C_j is a running integral over the mesh of x itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sympy import Add, Dummy, Expr, Integral, S, Symbol, Tuple, oo
 from sympy import exp as exp_
@@ -58,6 +59,7 @@ class CumulativeForm:
         return any(part.has(exp_(LOG_U)) and not part.has(x) for part in addends)
 
 
+@lru_cache(maxsize=512)
 def cumulative_form(integral: Integral) -> CumulativeForm | None:
     """The form of an integral; None where it has another structure."""
     if len(integral.limits) != 1 or integral.limits[0][1:] != (S.Zero, oo) or x in integral.free_symbols:

@@ -15,13 +15,12 @@ from mpmath import mp, mpf, workdps
 from sympy import Add, Expr, Integral, Mul, N, S, Symbol, exp, oo, sqrt
 
 from symslr.evaluation.closed_form import closed_value
-from symslr.evaluation.engine import digits_of, evaluate
+from symslr.evaluation.engine import as_asked, digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate, OutOfDigits
 from symslr.evaluation.fewer import or_fewer, usual_digits
 from symslr.evaluation.location.chains.bayes import chain_means
 from symslr.evaluation.location.means import Estimate, Means, by_two_rules, sum_of_estimates
 from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.routes import Need, Route, tried
 from symslr.evaluation.location.samples.points import is_griddable, quadrature, sampled_until_sharp
 from symslr.evaluation.location.setting import Setting, chain_parameters, relevant
 from symslr.evaluation.location.subsets.compressed import compressed_means
@@ -32,6 +31,7 @@ from symslr.evaluation.location.tables.attention import given_common_part
 from symslr.evaluation.location.tables.laplace import one_position, positions
 from symslr.evaluation.location.tables.rules import Rule, has_grid, key_step
 from symslr.evaluation.location.tables.tokens import nodes
+from symslr.evaluation.routes import Need, Route, tried
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
@@ -54,6 +54,7 @@ FEWEST_TOKENS = 3
 """Sequence length from which the structured routes are tried; for two tokens a quadrature over both keys is as good."""
 GUARD_DIGITS = 30
 """Extra decimal digits in which parts are added up, beyond those asked for."""
+INTEGRALS_METHOD = "one-token integrals, as ``evaluate`` takes them"
 MOST_COINS = 10**6
 """Most different probabilities of relevance: each one costs a sum over the nodes of a key."""
 
@@ -164,8 +165,8 @@ def bayes_excess(task: Task, digits: int | None, backend: str | None, seconds: f
         return part.scaled(_to_mpf(factor))
     if backend in ("arb", "mpmath"):
         raise CannotEvaluate(
-            f"{backend}: no formula by one-token integrals for this law of location, which needs {FORMULA.lacks(plain)}; expected "
-            "no backend"
+            f"{as_asked(backend)}: no formula by one-token integrals for this law of location, which needs "
+            f"{FORMULA.lacks(plain)}; leave it out"
         )
     return bayes_means(Setting.of(plain), seconds).estimate().scaled(float(factor))
 
@@ -354,8 +355,8 @@ def bayes_integral(task: Task) -> Expr | None:
     if FORMULA.lacks(task) is not None:
         return None
     tilts = ((value[0], share) for value, share in task.signal)
-    key = sqrt(task.strength) * x
-    weight = Add(*(share * exp(theta * key - theta**2 * task.strength / 2) for theta, share in tilts))
+    key = sqrt(task.nu) * x
+    weight = Add(*(share * exp(theta * key - theta**2 * task.nu / 2) for theta, share in tilts))
     if isinstance(task.location, Independent):
         return _coins_integral(task, task.location.probability, weight)
     weights = Counter(task.prior_weight(place) for place in range(1, int(task.length) + 1))
@@ -398,7 +399,7 @@ FORMULA = Route(
         Need("one direction", lambda t: t.signal.directions == 1),
         Need("up to 12 different priors or coins", _has_few_kinds),
     ),
-    "one-token integrals, as ``evaluate`` takes them",
+    INTEGRALS_METHOD,
     "any, with proofs where the kernel is an exponential",
     bayes_integral,
 )

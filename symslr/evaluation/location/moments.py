@@ -26,7 +26,6 @@ from symslr.evaluation.location.means import (
     sum_of_estimates,
 )
 from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.routes import Need, Route, tried
 from symslr.evaluation.location.samples.attention import LargestKeys, SampledMoments
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.attention import (
@@ -38,6 +37,7 @@ from symslr.evaluation.location.tables.attention import (
 )
 from symslr.evaluation.location.tables.rules import SEARCH, Rule
 from symslr.evaluation.location.tables.selection import is_short, selected_row
+from symslr.evaluation.routes import Need, Route, tried
 from symslr.model.attention import Attention
 from symslr.model.length_law import LengthLaw
 from symslr.model.task import Task
@@ -268,6 +268,12 @@ class Risk:
     def search(self, place: ParameterValues, seed: int = 0, rule: Rule = SEARCH) -> float:
         """The risk for a search, up to a constant: quick, and smooth in the parameters. Sampled moments have one rule only."""
         return least_squares_residual(sum(share * found.search(place, seed, rule) for share, found in self.parts))
+
+    def moment(self, place: ParameterValues, column: int) -> Estimate:
+        """One entry of the row of moments; the first is up to a constant."""
+        return mixture([(share, found.means(place)) for share, found in self.parts]).estimate(
+            lambda row: float(row[column])
+        )
 
     def value(self, place: ParameterValues, of_row: Callable[[Any], float] = least_squares_residual) -> Estimate:
         """The risk, or another function of the row of moments, with its error."""

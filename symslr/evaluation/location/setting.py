@@ -60,9 +60,7 @@ class Setting:
             )
         values = np.array([[float(entry) for entry in value] for value, _ in task.signal])
         shares = np.array([float(share) for _, share in task.signal])
-        return cls(
-            task, int(task.length), relevant(task.location), float(task.strength), float(task.noise), values, shares
-        )
+        return cls(task, int(task.length), relevant(task.location), float(task.nu), float(task.noise), values, shares)
 
     @property
     def directions(self) -> int:
@@ -196,7 +194,7 @@ class Setting:
 
     def with_independent_keys(self, variance: Expr) -> Setting:
         """The setting with independent keys of this variance, measured in units of their standard deviation."""
-        return Setting.of(replace(self.task, key_covariance=None, strength=self.task.strength / variance))
+        return Setting.of(replace(self.task, key_covariance=None, nu=self.task.nu / variance))
 
 
 def matrix_times_keys(matrix: Any, keys: Any) -> Any:

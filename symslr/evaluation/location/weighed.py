@@ -18,10 +18,10 @@ from symslr.evaluation.location.attention_function import AttentionFunction, Par
 from symslr.evaluation.location.means import Estimate, Means, least_squares_residual
 from symslr.evaluation.location.minima.least import LeastRisk
 from symslr.evaluation.location.moments import Moments, Risk
-from symslr.evaluation.location.routes import Need, Route
 from symslr.evaluation.location.samples.points import RELATIVE_ERROR, REPLICATIONS, refined
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.rules import SEARCH, Rule
+from symslr.evaluation.routes import Need, Route
 from symslr.evaluation.sampling.points import uniforms
 from symslr.evaluation.sampling.sequences import Draws
 from symslr.expression.expectation import ScalarExpectation
@@ -129,7 +129,7 @@ def weighed_risk(task: Task, selection: Attention, seconds: float) -> Risk:
     bayes_risks: list[tuple[float, Callable[[], Estimate]]] = []
     for length, share in lengths:
         # without bias and filter only the length of the setting is used
-        attend = AttentionFunction.of(selection, Setting.of(Task(length=length, strength=S.One, noise=S.Zero)))
+        attend = AttentionFunction.of(selection, Setting.of(Task(length=length, nu=S.One, noise=S.Zero)))
         parts.append((float(share), SelectionMoments(attend, draws, seconds / len(lengths))))
         if not draws.has_importance:
             bayes_risks.append((float(share), _bayes(replace(task, length=length, noise=S.Zero))))

@@ -51,17 +51,22 @@ class Draws:
         """
         factor, others = law.relevant_factor, quantiles(law.base)
         relevant = others if factor is None else quantiles(ScalarLaw(law.base.density * factor, *law.base.support))
-        kernel = law.posterior_kernel
-        if law.selects_largest:
-            return cls(relevant, others, _posterior_of_largest, False)
-        if kernel is not None and (law.is_selection or factor is not None):
-            return cls(relevant, others, partial(_posterior_of_kernel, signed_log(kernel, (x,))), False)
-        return cls(relevant, others, partial(_posterior_of_weight, law), True)
+        return cls(relevant, others, *posterior_of(law))
 
     def sequences(self, uniform: Any) -> tuple[Any, Any, Any]:
         """(tokens (n, L), posterior (n, L), importance weights (n,)) from uniform numbers (n, L)."""
         tokens = np.concatenate([self.relevant(uniform[:, :1]), self.others(uniform[:, 1:])], axis=1)
         return tokens, *self.posterior(tokens)
+
+
+def posterior_of(law: SequenceLaw) -> tuple[Posterior, bool]:
+    """The posterior under a law whose parameters have numbers, and whether sequences that are drawn have importance weights."""
+    kernel = law.posterior_kernel
+    if law.selects_largest:
+        return _posterior_of_largest, False
+    if kernel is not None and (law.is_selection or law.relevant_factor is not None):
+        return partial(_posterior_of_kernel, signed_log(kernel, (x,))), False
+    return partial(_posterior_of_weight, law), True
 
 
 def _posterior_of_largest(tokens: Any) -> tuple[Any, Any]:

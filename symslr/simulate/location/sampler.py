@@ -82,7 +82,7 @@ class LocationSampler:
         return cls(
             task,
             length,
-            float(task.strength) ** 0.5,
+            float(task.nu) ** 0.5,
             float(task.noise),
             _weights(task, length),
             np.array([[float(entry) for entry in value] for value, _ in task.signal]),
