@@ -12,6 +12,9 @@ from symslr.cli import options
 from symslr.cli.derivations import FALSE, UNKNOWN, AllowUnknown
 from symslr.cli.numbers import posed, show, titled
 
+NO_ATTENTION = (None, None, "sum", "0"), (1, False, None, None)
+"""What the options of an attention are where none is given."""
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
@@ -66,8 +69,8 @@ def compare(
         raise ValueError("--standard-error: expected beside --mean, and nowhere else")
     texts = {"length": length, "nu": nu, "scale": scale}
     title, chosen, place = "Bayes risk", None, None
-    if attention or kernel or scale:
-        kinds = (attention, kernel, normalise, offset), (heads, separate, bias, filter_)
+    kinds = (attention, kernel, normalise, offset), (heads, separate, bias, filter_)
+    if scale is not None or kinds != NO_ATTENTION:
         problem, chosen, place, _ = posed(texts, task, noise, *kinds, [], seconds, symbolic=formula is not None)
         title, chosen = titled(chosen, scale), chosen.at(problem.values)
     else:

@@ -9,9 +9,11 @@ from sympy import Expr
 
 from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation
+from symslr.algebra.rules import Unfold
 from symslr.check.check import check_derivation
 from symslr.check.points import symbols_of
 from symslr.check.report import Comparison, Verdict
+from symslr.expression.quantity import Quantity
 from symslr.model.exact import exact
 from symslr.model.text import parse_expression
 from symslr.theory.symbolic import closed
@@ -100,9 +102,17 @@ def _chain(expr: Expr) -> Derivation:
     """From the quantity to what rules derive of it, in closed form where there is one; also inside a mean over lengths."""
     chain = Derivation(expr)
     for quantity in chain.quantities:
-        try:
-            derived = quantity.derivation()
-        except ValueError:
-            continue
-        chain = derived if quantity == expr else chain.apply(Cite(derived))
-    return closed(chain)
+        chain = _derived(chain, quantity)
+    return chain
+
+
+def _derived(chain: Derivation, quantity: Quantity) -> Derivation:
+    """The chain with what is derived in place of a quantity; of one of which nothing is, in place of those in its definition."""
+    try:
+        derived = closed(quantity.derivation())
+    except ValueError:
+        chain = chain.apply(Unfold(type(quantity)))
+        for inner in sorted(quantity.definition().atoms(Quantity), key=str):
+            chain = _derived(chain, inner)
+        return chain
+    return derived if quantity == chain.result else chain.apply(Cite(derived))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -40,8 +41,10 @@ def measured(samples: Any, standard_error: Any = None, *, size: int | None = Non
     if standard_error is not None:
         mean = real_number(exact(samples, "mean"), "mean")
         error = real_number(exact(standard_error, "standard_error"), "standard_error")
-        if error <= 0:
+        if not 0 < error < inf:
             raise ValueError(f"standard_error: found {error:g}; expected a positive number")
+        if not isfinite(mean):
+            raise ValueError(f"mean: found {mean:g}; expected a finite number")
         return statistical([mean], error, f"as given{'' if size is None else f', {size} samples'}{said}", 0.0)
     if size is not None:
         raise ValueError("size: found without a standard error; samples have a size of their own")

@@ -123,7 +123,7 @@ class Moments:
 def moments(
     task: Task, attention: AnyAttention, scale: Expr = a, *, digits: int | None = None, **values: object
 ) -> Moments:
-    """``hit`` = E[r^T C_v sigma] and ``square`` = E[sigma^T C_v sigma] of an attention at every kind of task; r is its read-out.
+    """``hit`` = E[r^T C_v sigma] and ``square`` = E[sigma^T C_v sigma] of an attention on any task, r being the read-out.
 
     Its risk at the best value vector is Delta^2 + E[r^T C_v r] - hit^2/square. The scale of its key is the parameter ``a``.
 

@@ -119,7 +119,8 @@ def _search(self: Interpreter, node: Minimum, scope: Scope, half: bool) -> tuple
     def on_axis(places: Array) -> Array:
         shape = np.shape(places)
         points = places.reshape(shape[0], *(1,) * (scope.depth + 1 - len(shape)), *shape[1:])
-        return self.value(node.body, scope.bind({node.variable: points}, 1, len(points)))
+        found = self.value(node.body, scope.bind({node.variable: points}, 1, len(points)))
+        return np.where(np.isnan(found), np.inf, found)  # 0/0 is no minimum, and argmin takes nan for the least
 
     quadrature = self.quadrature
     saved = quadrature.tolerance, quadrature.planning, quadrature.plans, quadrature.scale, quadrature.shifted
@@ -148,7 +149,7 @@ def _search(self: Interpreter, node: Minimum, scope: Scope, half: bool) -> tuple
     finally:
         quadrature.tolerance, quadrature.planning, quadrature.plans, quadrature.scale, quadrature.shifted = saved
     centre = (left + right) / 2
-    return np.where(left == 0, 0.0, centre) if half else centre, right - left
+    return np.where(left == 0, 0.0, centre)[()] if half else centre, right - left
 
 
 def _zoom(on_axis: Any, left: Array, right: Array, depth: int) -> tuple[Array, Array]:
@@ -188,7 +189,7 @@ def _newton(self: Interpreter, at: Any, place: Array, spread: Array, half: bool)
                 return at(place)
             continue
         moved = np.clip(place - h * slope / (2 * curvature), place - 2 * spread, place + 2 * spread)
-        moved = np.where((curvature > 0) & ~at_end, moved, place)
+        moved = np.where((curvature > 0) & ~at_end, moved, place)[()]
         settled = np.all(np.abs(moved - place) <= SETTLED * np.maximum(np.abs(place), 0.1))
         place = moved
         if settled:

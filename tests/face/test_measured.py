@@ -128,6 +128,8 @@ def test_z_scores() -> None:
         (0.36, -1, "standard_error: found -1; expected a positive number"),
         (0.36, math.nan, "standard_error: found nan"),
         (math.nan, 0.1, "mean: found nan"),
+        (math.inf, 0.1, "mean: found inf; expected a finite number"),
+        (0.36, math.inf, "standard_error: found inf; expected a positive number"),
         ("mean", 0.1, "mean"),
     ],
 )

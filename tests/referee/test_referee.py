@@ -25,11 +25,12 @@ from sympy import (
     sqrt,
 )
 
+from symslr.evaluation import evaluate
 from symslr.expression.at import At
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
 from symslr.expression.special import OwensT
-from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
+from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softplus
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, laplace, student
 from symslr.model.sequence_law import SequenceLaw
@@ -37,6 +38,7 @@ from symslr.model.symbols import Delta, L, a, chi, epsilon, j, k, l, m, nu, x, x
 from symslr.model.task import Task
 from symslr.referee.arithmetic import Balls
 from symslr.referee.referee import CannotReferee, referee
+from symslr.theory.population import minimal_risk, population_risk
 
 u = Symbol("u", positive=True)
 spiked, maximum = SpikedSLR().law, MaxSLR().law
@@ -115,6 +117,23 @@ def test_minimum_at_the_end_of_its_range() -> None:
 def test_minimum_that_does_not_exist_is_refused() -> None:
     with pytest.raises(CannotReferee, match="lies beyond"):
         referee(Minimum(exp(a), a), {})
+
+
+def test_a_place_without_a_value_is_no_minimum() -> None:
+    """Regression: of a risk that is 0/0 at a = 0 the scan took the nan there for the least value, and stayed beside it."""
+    body = 1 - (a**2 * (nu + 1) + a * sqrt(nu)) ** 2 / (
+        a**4 * (nu**2 + 6 * nu + 6) + a**3 * (2 * sqrt(nu) ** 3 + 6 * sqrt(nu)) + a**2 * (nu + 2)
+    )
+    for strength in (Rational(1, 3), Rational(71, 70), Rational(3)):
+        found = referee(Minimum(body, a), {"nu": strength}, digits=12)
+        assert abs(found.value - mpf(float(2 * (2 * strength + 5) / (2 * strength**2 + 9 * strength + 12)))) < 1e-12
+
+
+def test_a_minimum_of_means_over_three_tokens() -> None:
+    """Regression: the place was an array of no axes, which no key of what is remembered can hold."""
+    task = SpikedSLR(length=3, noise=0, nu=1)
+    found = referee(Minimum(population_risk(task, softplus).formula(), a), {}, digits=10)
+    assert abs(found.value - evaluate(minimal_risk(task, softplus)).value) < 1e-11
 
 
 def test_limit_is_extrapolated_with_an_error_that_holds() -> None:
