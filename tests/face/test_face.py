@@ -88,7 +88,7 @@ def test_known_values() -> None:
 BY_WEIGHT = {"fitted", "bayes_optimal", "simulate_fit", "landscape"}
 REFUSED = {
     "token laws": {"landscape", "bayes_optimal"},
-    **{name: {"derivation", "as_integral", *BY_WEIGHT} for name in ("prior", "subset", "coins")},
+    **{name: {"as_integral", *BY_WEIGHT} for name in ("prior", "subset", "coins")},
 }
 """What a kind of task has not, and refuses in one line."""
 

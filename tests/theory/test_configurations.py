@@ -19,7 +19,6 @@ from symslr.simulate.location import LocationSampler, Posterior, bayes_location_
 from symslr.theory.configurations import (
     law_of_location,
     location_bayes_risk,
-    location_chain,
     optimal_location_attention,
 )
 from symslr.theory.located_attention import PRECISION, PRIOR, located_attention
@@ -79,7 +78,7 @@ def test_the_derived_attention_is_the_posterior_mean(name: str) -> None:
 
 def test_a_law_of_configurations_has_one_length() -> None:
     task = LocationTask(length={2: Rational(1, 3), 3: Rational(2, 3)}, name="short")
-    for of in (law_of_location, location_bayes_risk, location_chain, optimal_location_attention):
+    for of in (law_of_location, location_bayes_risk, optimal_location_attention):
         with pytest.raises(ValueError, match="length: found a law of the length in task short; expected a symbol"):
             of(task)
 
@@ -117,7 +116,7 @@ def test_the_closed_form_is_what_rules_derive(name: str) -> None:
 
 def test_every_law_has_a_chain_to_the_risk_of_its_attention() -> None:
     for name, task in TASKS.items():
-        chain = location_chain(task)
+        chain = location_bayes_risk(task).derivation()  # type: ignore[attr-defined]
         if name in ("plain", "sizes", "alike", "coins", "subset and prior"):
             at = {**EXACT, "L": 3 if name in ("coins", "subset and prior") else 2}
             first, last = (referee(side, at, 10) for side in (chain.start.definition(), chain.result))  # type: ignore[attr-defined]

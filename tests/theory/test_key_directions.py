@@ -10,7 +10,7 @@ from symslr.model.configuration import Directions
 from symslr.model.location import Independent, OnePosition, Subset
 from symslr.referee.referee import referee
 from symslr.simulate.location import bayes_location_monte_carlo
-from symslr.theory.configurations import law_of_location, location_bayes_risk, posterior_rules
+from symslr.theory.configurations import law_of_location, location_bayes_risk
 from tests.derivations.statements import odd_symbols
 from tests.theory.test_configurations import EXACT, OWN_SIGNALS, TASKS, VALUES
 
@@ -35,5 +35,6 @@ def test_the_risk_with_two_keys_a_token_against_simulation(name: str) -> None:
 @pytest.mark.parametrize("name", TASKS)
 def test_one_rule_sums_over_the_places(name: str) -> None:
     by_location = {OnePosition: OneRelevantToken, Subset: GivenNumberRelevant, Independent: IndependentRelevance}
-    found = {type(rule) for rule in posterior_rules(TASKS[name])} & set(by_location.values())
+    chain = location_bayes_risk(TASKS[name]).derivation()  # type: ignore[attr-defined]
+    found = {type(step.rule) for step in chain.steps} & set(by_location.values())
     assert found == {by_location[type(TASKS[name].location)]}
