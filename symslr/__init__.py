@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from symslr.model.scalar_law import laplace as laplace
     from symslr.model.scalar_law import normal as normal
     from symslr.model.scalar_law import student as student
-    from symslr.model.task import LocationTask as LocationTask
     from symslr.model.task import Task as Task
     from symslr.theory import minimal_risk as minimal_risk
     from symslr.theory import optimal_attention as optimal_attention

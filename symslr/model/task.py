@@ -50,7 +50,7 @@ class Task:
         length: symbol ``L``, a positive integer, a ``LengthLaw`` or a mapping length -> probability.
         noise: Delta >= 0.
         base: law of a token's key projection before reweighting; N(0, 1) by default.
-        name: what the task is called in print.
+        name: what the task is called in print; "task", or "location" for a law of location.
         nu: the signal strength, nu >= 0.
         location: ``OnePosition()``, ``Subset(s)``, ``Independent(pi)`` or their text "one", "subset(2)", "independent(1/8)".
             A subset of one is one position.
@@ -86,7 +86,7 @@ class Task:
         length: object = L,
         noise: object = Delta,
         base: ScalarLaw = STANDARD_NORMAL,
-        name: str = "task",
+        name: str | None = None,
         *,
         nu: object = None,
         location: Where | str | None = None,
@@ -124,7 +124,13 @@ class Task:
                 "key_covariance": _covariance(key_covariance, "key_covariance"),
                 "value_covariance": _covariance(value_covariance, "value_covariance"),
             }
-        said = {"weight": weight, "length": _length(length), "noise": exact(noise, "noise"), "base": base, "name": name}
+        said = {
+            "weight": weight,
+            "length": _length(length),
+            "noise": exact(noise, "noise"),
+            "base": base,
+            "name": name or ("task" if weight is not None else "location"),
+        }
         for attribute, value in {**said, **own}.items():
             object.__setattr__(self, attribute, value)
         self._check_number("noise", self.noise, "a standard deviation Delta >= 0")
@@ -348,32 +354,6 @@ class Task:
         if self.noise != Delta:
             parts.append(rf"\Delta={latex(self.noise)}")
         return r"$\displaystyle " + r",\quad ".join(parts) + "$"
-
-
-def LocationTask(
-    nu: object = signal_strength,
-    location: Where | str = "one",
-    prior: Expr | Sequence[object] | None = None,
-    signal: SignalLaw | Mapping[Any, Any] | str | None = None,
-    key_covariance: Covariance | Expr | None = None,
-    value_covariance: Covariance | Expr | None = None,
-    length: object = L,
-    noise: object = Delta,
-    name: str = "location",
-) -> Task:
-    """A task by its law of location; see ``Task``, whose names these are."""
-    return Task(
-        None,
-        length,
-        noise,
-        name=name,
-        nu=nu,
-        location=location,
-        prior=prior,
-        signal=signal,
-        key_covariance=key_covariance,
-        value_covariance=value_covariance,
-    )
 
 
 def _put_in(part: Any, values: Mapping[Expr, Expr]) -> Any:
