@@ -23,22 +23,21 @@ if TYPE_CHECKING:
     from symslr.evaluation import evaluate as evaluate
     from symslr.evaluation import minimise as minimise
     from symslr.face.curve import Curve as Curve
+    from symslr.face.landscape import landscape as landscape
     from symslr.face.measured import measured as measured
     from symslr.face.question import Question as Question
+    from symslr.face.samples import bayes_optimal as bayes_optimal
+    from symslr.face.samples import fitted as fitted
+    from symslr.face.samples import sample as sample
+    from symslr.face.samples import simulate_fit as simulate_fit
+    from symslr.face.separation import separation as separation
     from symslr.face.sequence import SequenceModel as SequenceModel
     from symslr.face.sources import cite as cite
-    from symslr.face.study import run_study as run_study
-    from symslr.face.tasks import bayes_optimal as bayes_optimal
     from symslr.face.tasks import bayes_risk as bayes_risk
-    from symslr.face.tasks import fitted as fitted
-    from symslr.face.tasks import landscape as landscape
     from symslr.face.tasks import least_risk as least_risk
     from symslr.face.tasks import moments as moments
     from symslr.face.tasks import population_risk as population_risk
     from symslr.face.tasks import posterior as posterior
-    from symslr.face.tasks import sample as sample
-    from symslr.face.tasks import separation as separation
-    from symslr.face.tasks import simulate_fit as simulate_fit
     from symslr.model.attention import Attention as Attention
     from symslr.model.catalogue import MaxSLR as MaxSLR
     from symslr.model.catalogue import SpikedSLR as SpikedSLR
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from symslr.model.scalar_law import normal as normal
     from symslr.model.scalar_law import student as student
     from symslr.model.task import Task as Task
+    from symslr.study.from_file import run_study as run_study
     from symslr.theory import minimal_risk as minimal_risk
     from symslr.theory import optimal_attention as optimal_attention
 else:

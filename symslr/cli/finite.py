@@ -133,7 +133,7 @@ def finite(
 
         def at(point: dict[str, Any]) -> Value:
             problem, chosen = options.made(asked(point), asked_attention)
-            from symslr.face.tasks import bayes_optimal, fitted
+            from symslr.face.samples import bayes_optimal, fitted
 
             if optimal:
                 return bayes_optimal(problem.task, seed=seed)(problem.values, alpha=point["alpha"])

@@ -15,7 +15,7 @@ from symslr.cli import grids, options
 from symslr.model.request import read_attention, read_heads, read_task, read_value, searched_names
 
 if TYPE_CHECKING:
-    from sympy import Expr, Symbol
+    from sympy import Expr
 
     from symslr.expression.value import Value
     from symslr.model.asked import Problem
@@ -62,11 +62,10 @@ def bayes(
 
     def at(texts: Mapping[str, str | None]) -> Answer:
         problem = options.problem(task, texts.get("length"), texts.get("nu"), noise)
-        from symslr.evaluation.location import bayes_value
+        from symslr.face.tasks import bayes_risk
 
-        backend, samples = "arb" if certified else None, FOR_SAMPLES * seconds
-        wanted = options.USUAL_DIGITS if certified and digits is None else digits
-        return "Bayes risk", problem, bayes_value(problem.task, problem.values, wanted, backend, samples), {}
+        how: dict[str, Any] = {"digits": digits, "certified": certified, "seconds": FOR_SAMPLES * seconds}
+        return "Bayes risk", problem, bayes_risk(problem.task)(problem.values, **how), {}
 
     end_after(seconds, options.SIMPLER)
     _answer(at, {"length": length, "nu": nu}, "Bayes risk", csv, plot, as_json)
@@ -160,15 +159,12 @@ def risk(
 
     def at(texts: Mapping[str, str | None]) -> Answer:
         problem, chosen, place, limits = posed(texts, task, noise, *kinds, bounds, seconds)
-        from symslr.evaluation.location import least_value, risk_value
+        from symslr.face.tasks import least_risk, population_risk
 
-        backend, samples = "arb" if certified else None, FOR_SAMPLES * seconds
         model = problem.task, chosen
-        if place is not None:
-            value = risk_value(*model, place, problem.values, digits, samples, backend)
-        else:
-            value, places = least_value(*model, problem.values, digits, samples, backend, limits)
-            value = replace(value, at=places)
+        asked = least_risk(*model, limits) if place is None else population_risk(*model, place)
+        how: dict[str, Any] = {"digits": digits, "certified": certified, "seconds": FOR_SAMPLES * seconds}
+        value = asked(problem.values, **how)
         return titled(chosen, texts.get("scale")), problem, value, {"attention": chosen.title}
 
     title = "Least risk" if scale is None else "Risk"
@@ -185,7 +181,7 @@ def posed(
     seconds: float,
     *,
     symbolic: bool = False,
-) -> tuple[Problem, Attention, Expr | None, dict[Symbol, tuple[float, float]]]:
+) -> tuple[Problem, Attention, Expr | None, options.Intervals]:
     """The task, the attention, the scale if one is given, and the intervals that are searched; begins to count ``seconds``.
 
     Args:
@@ -219,7 +215,7 @@ def posed(
             f"--scale, and {free[0]} is searched with the scale"
         )
     scale = a if is_open else None if place is None else exactly(place)
-    return problem, chosen, scale, options.intervals(searched, chosen)
+    return problem, chosen, scale, searched
 
 
 def titled(chosen: Attention, at: str | None) -> str:

@@ -39,7 +39,7 @@ def optimal(
     wanted = read_task(task, open_length, open_nu, noise, dash="--", symbolic=True)
     end_after(seconds, "leave out a value (--length, --nu), and the formula comes alone")
     from symslr.algebra.derivation import as_text
-    from symslr.evaluation.location import bayes_value
+    from symslr.face.tasks import bayes_risk
     from symslr.model import asked
     from symslr.model.symbols import Delta
     from symslr.theory.located_attention import optimal_attention
@@ -61,7 +61,7 @@ def optimal(
     if not missing:
         valued = options.problem(task, length, nu, noise)
         try:
-            value = bayes_value(valued.task, valued.values, digits, None, FOR_SAMPLES * seconds)
+            value = bayes_risk(valued.task)(valued.values, digits=digits, seconds=FOR_SAMPLES * seconds)
         except ValueError as reason:
             none = f"has no number: {reason}"
     if as_json:

@@ -16,8 +16,6 @@ from symslr.model.request import AttentionRequest, TaskRequest, read_task
 from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
-    from sympy import Symbol
-
     from symslr.expression.value import Value
     from symslr.model.asked import Problem
     from symslr.model.attention import Attention
@@ -244,14 +242,6 @@ def read_intervals(texts: list[str], known: Sequence[str]) -> Intervals:
             raise ValueError(f"--bounds: found {text!r} behind another interval for {name}; expected one for each name")
         found[name] = low, high
     return found
-
-
-def intervals(read: Intervals, chosen: Attention) -> dict[Symbol, tuple[float, float]]:
-    """The intervals by the parameters of an attention."""
-    from symslr.model.symbols import a
-
-    known = {str(symbol): symbol for symbol in (a, *chosen.bounds)}
-    return {known[name]: ends for name, ends in read.items()}
 
 
 def with_error(value: Value) -> str:

@@ -69,7 +69,7 @@ def run(
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    from symslr.face.study import run_study
+    from symslr.study.from_file import run_study
     from symslr.study.remaining import in_words
     from symslr.study.run import Progress
 

@@ -14,7 +14,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.value import Value
 from symslr.model.asked import short
 from symslr.model.exact import exact
-from symslr.model.symbols import NAMES
+from symslr.model.symbols import by_name
 from symslr.theory.symbolic import Formula
 
 
@@ -35,7 +35,7 @@ def closed_value(
     Raises:
         CannotEvaluate: when the two differ.
     """
-    names = {NAMES.get(str(key), str(key)): value for key, value in values.items()}
+    names = by_name(values)
     free = formula.expr.free_symbols | quantity.free_symbols
     if names.keys() - {getattr(symbol, "name", None) for symbol in free}:
         return None  # a name that is none of them is refused by the evaluator

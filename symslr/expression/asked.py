@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -11,7 +11,30 @@ from sympy import Derivative, Expr, Symbol, latex, oo
 
 from symslr.expression.value import Value
 from symslr.model.exact import check_is
-from symslr.model.symbols import NAMES
+from symslr.model.symbols import NAMES, by_name
+
+SECONDS = 6.0
+"""Processor time of one sampled value, unless asked otherwise."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How a number is wanted.
+
+    Attributes:
+        digits: significant ones; None for those that the route to the number gives.
+        certified: whether its error has to be proved.
+        seconds: processor time after which sampling stops, where nothing else gives the number.
+    """
+
+    digits: int | None = None
+    certified: bool = False
+    seconds: float = SECONDS
+
+    @property
+    def backend(self) -> str | None:
+        """That of ``evaluate``."""
+        return "arb" if self.certified else None
 
 
 class Asked:
@@ -24,25 +47,42 @@ class Asked:
         """Key and place of what it rests on, for ``symslr.cite``."""
         raise NotImplementedError
 
-    def value(self, values: dict[str, Any], digits: int | None) -> Value:
+    def value(self, values: dict[str, Any], wanted: Wanted) -> Value:
         """The value at numbers by the name of their symbol."""
         raise NotImplementedError
 
-    def __call__(self, values: Mapping[Any, object] = {}, *, digits: int | None = None, **named: object) -> Value:
+    def __call__(
+        self,
+        values: Mapping[Any, object] = {},
+        *,
+        digits: int | None = None,
+        certified: bool = False,
+        seconds: float = SECONDS,
+        **named: object,
+    ) -> Value:
         """The value at parameters by name or symbol; ``length`` and ``noise`` stand for L and Delta.
 
         Of a least value, ``at`` says where it is attained; ``exact`` is the number where a closed form gives it.
 
+        Args:
+            digits, certified, seconds: as for ``Wanted``.
+
         Raises:
-            CannotEvaluate: where there is no value, with the reason.
+            CannotEvaluate: where there is no value, or no proof of one that is asked for, with the reason.
             ValueError: for a value that is missing, unknown or inadmissible.
         """
         check_is(values, Mapping, "values", 'nu=2 or {"nu": 2}')
-        by_name = {NAMES.get(str(name), str(name)): own for name, own in {**values, **named}.items()}
-        return replace(self.value(by_name, digits), sources=self.sources)
+        wanted = Wanted(digits, certified, seconds)
+        return replace(self.value(by_name({**values, **named}), wanted), sources=self.sources)
 
     def curve(
-        self, *, digits: int | None = None, progress: Callable[[int, int], None] | None = None, **axes: Any
+        self,
+        *,
+        digits: int | None = None,
+        certified: bool = False,
+        seconds: float = SECONDS,
+        progress: Callable[[int, int], None] | None = None,
+        **axes: Any,
     ) -> Any:
         """The ``Curve`` of values over the outer product of axes, each a number or a list: ``curve(nu=[1, 2], length=3)``.
 
@@ -50,7 +90,8 @@ class Asked:
             ValueError: for a parameter that is missing or unknown; a point without a value is kept with its reason.
         """
         found = import_module("symslr.face.curve").Curve
-        return found.over(lambda point: self(point, digits=digits), axes, progress=progress)
+        how: dict[str, Any] = {"digits": digits, "certified": certified, "seconds": seconds}
+        return found.over(lambda point: self(point, **how), axes, progress=progress)
 
 
 class AskedFormula(Asked, Expr):
@@ -64,8 +105,8 @@ class AskedFormula(Asked, Expr):
         found: tuple[str, ...] = import_module("symslr.expression.quantity").sources_of(self)
         return found
 
-    def value(self, values: dict[str, Any], digits: int | None) -> Value:
-        found: Value = import_module("symslr.face.numbers").value_of(self, values, digits)
+    def value(self, values: dict[str, Any], wanted: Wanted) -> Value:
+        found: Value = import_module("symslr.face.numbers").value_of(self, values, wanted)
         return found
 
     def as_integral(self) -> Expr:

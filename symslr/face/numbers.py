@@ -12,6 +12,7 @@ from symslr.evaluation.location.bayes import value_of_bayes
 from symslr.evaluation.location.risk import risk_value
 from symslr.evaluation.minima.at_infinity import limit_of_large_scales
 from symslr.evaluation.plan import canonical
+from symslr.expression.asked import Wanted
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Minimum
 from symslr.expression.special import NormalCdf
@@ -27,8 +28,8 @@ from symslr.theory.bayes import BayesRisk
 from symslr.theory.population import PopulationRisk
 
 
-def value_of(expr: Expr, given: dict[str, Any], digits: int | None) -> Value:
-    """The value at parameters by name; risks by the functions that the command line asks.
+def value_of(expr: Expr, given: dict[str, Any], wanted: Wanted) -> Value:
+    """The value at parameters by name; risks by the functions of every kind of task.
 
     Raises:
         CannotEvaluate, ValueError: as ``evaluate``.
@@ -36,15 +37,16 @@ def value_of(expr: Expr, given: dict[str, Any], digits: int | None) -> Value:
     if any(
         hasattr(own, "__len__") and not isinstance(own, str) for own in given.values()
     ):  # arrays, laws of the length
-        return evaluate(expr, given, digits)
+        return evaluate(expr, given, wanted.digits, wanted.backend)
     body = expr.body if isinstance(expr, LengthExpectation) else expr
     if isinstance(body, BayesRisk):
         given = without_fixed(given, L=expr.law.length if body is expr else L, Delta=body.noise)
-        return value_of_bayes(expr, given, digits)
+        return value_of_bayes(expr, given, wanted.digits, wanted.backend)
     if isinstance(expr, PopulationRisk):
         given = without_fixed(given, L=expr.task.length, Delta=expr.task.noise)
-        return risk_value(expr.task, expr.attention, expr.args[0].args[4], given, digits)
-    return evaluate(expr, given, digits)
+        scale = expr.args[0].args[4]
+        return risk_value(expr.task, expr.attention, scale, given, wanted.digits, wanted.seconds, wanted.backend)
+    return evaluate(expr, given, wanted.digits, wanted.backend)
 
 
 def series(expr: Expr, name: str, point: object, order: int) -> Expr:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy
 from mpmath import mpf
-from scipy.interpolate import BarycentricInterpolator
 from sympy import Expr, latex
 
-from symslr.expression.asked import Asked, AskedFormula
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.expression.asked import Asked, AskedFormula, Wanted
 from symslr.expression.quantity import Quantity, sources_of
 from symslr.expression.value import Kind, Value
 from symslr.model.exact import exact
@@ -19,8 +20,8 @@ from symslr.model.ranges import real_number
 from symslr.model.symbols import NAMES
 from symslr.model.task import Task, without_fixed
 
-Answer = Callable[[dict[Any, Any], int | None], Value]
-"""(values by name, digits or None) -> the value."""
+Answer = Callable[[dict[Any, Any], Wanted], Value]
+"""(values by name, how it is wanted) -> the value."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Question(Asked):
         given: values that are known already.
         expr: the definition as a SymPy expression, where there is one.
         source: key of the paper that it is from, where it has no expression.
+        has_proofs: whether the error of a value may be proved.
     """
 
     title: str
@@ -41,19 +43,22 @@ class Question(Asked):
     expr: Expr | None = None
     source: str = "duranthon2025"
     task: Task | None = None
+    has_proofs: bool = True
 
     @property
     def sources(self) -> tuple[str, ...]:
         return (self.source,) if self.expr is None else sources_of(self.expr)
 
-    def value(self, values: dict[str, Any], digits: int | None) -> Value:
+    def value(self, values: dict[str, Any], wanted: Wanted) -> Value:
+        if wanted.certified and not self.has_proofs:
+            raise CannotEvaluate(f"certified: not available for the {self.title}; leave it out")
         given = {**self.given, **values}
         for name, own in given.items():
             if hasattr(own, "__len__") and not isinstance(own, str | Mapping):
                 raise ValueError(f"{name}: found {len(own)} numbers; expected one, or a curve: curve({name}=[...])")
         if self.task is not None:
             given = without_fixed(given, L=self.task.length, Delta=self.task.noise)
-        return self.answer(given, digits)
+        return self.answer(given, wanted)
 
     def formula(self) -> Expr:
         """The definition.
@@ -129,13 +134,15 @@ class Question(Asked):
         if name == "L":
             raise ValueError("diff: found L, which is a whole number; expected another parameter")
 
-        def answer(values: dict[Any, Any], digits: int | None) -> Value:
+        def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
             if name not in values:
                 raise ValueError(f"no value for {name}; give one as {name}=2")
             at = real_number(exact(values[name], name), name)
-            return _slope(lambda x: self.value({**values, name: x}, digits), at, name)
+            return _slope(lambda x: self.value({**values, name: x}, wanted), at, name)
 
-        return replace(self, title=f"d/d{name} of {self.title}", answer=answer, given={}, expr=None, task=None)
+        return replace(
+            self, title=f"d/d{name} of {self.title}", answer=answer, given={}, expr=None, task=None, has_proofs=False
+        )
 
     def __repr__(self) -> str:
         return self.title
@@ -176,5 +183,5 @@ def _combined(weights: np.ndarray, values: list[Value]) -> Value:
 
 def _weights(points: np.ndarray) -> np.ndarray:
     """Of the values at these points in the derivative at 0 of the polynomial through them."""
-    weights: np.ndarray = BarycentricInterpolator(points, np.eye(len(points))).derivative(0.0)
+    weights: np.ndarray = scipy.interpolate.BarycentricInterpolator(points, np.eye(len(points))).derivative(0.0)
     return weights

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 from sympy import Expr
 
-import symslr
 from symslr.algebra.derivation import Derivation
 from symslr.export.bibliography import cited
 from symslr.expression.quantity import sources_of
@@ -27,7 +28,7 @@ def cite(*results: object) -> str:
         "@software{symslr,\n"
         "  author = {{symslr developers}},\n"
         "  title = {{symslr: derive, evaluate, check and typeset the theory of attention}},\n"
-        f"  version = {{{symslr.__version__}}}\n}}"
+        f"  version = {{{version('symslr')}}}\n}}"
     )
     return "\n\n".join([own, *(reference.entry.to_string("bibtex").strip() for reference in found)])
 

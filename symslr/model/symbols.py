@@ -19,6 +19,9 @@ i, j    a pair of positions, in a covariance over positions
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from sympy import IndexedBase, Symbol
 
 L = Symbol("L", integer=True, positive=True)
@@ -59,6 +62,12 @@ m = Symbol("m", integer=True, positive=True)
 
 NAMES = {"length": "L", "noise": "Delta", "scale": "a"}
 """Names of parameters by which their symbols are also called."""
+
+
+def by_name(values: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Values by symbol or name, by the name of the symbol."""
+    return {NAMES.get(str(key), str(key)): own for key, own in values.items()}
+
 
 TYPED = {symbol.name: symbol for symbol in (nu, L, Delta, a, c, o, x)}
 """What users type: a symbol of SymPy of one of these names, without assumptions, is ours."""

@@ -16,7 +16,7 @@ from symslr.model.attention import Attention
 from symslr.model.exact import check_is, exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.ranges import MOST_DIGITS, check_length, real_number
-from symslr.model.symbols import NAMES, L
+from symslr.model.symbols import NAMES, L, by_name
 from symslr.model.task import Task
 
 PLAIN = (int, float)
@@ -65,13 +65,13 @@ def checked_inputs(needed: Iterable[Symbol], known: Iterable[Symbol], values: Ma
         ValueError: for a missing, unknown or inadmissible value, in one line.
     """
     check_is(values, Mapping, "values", '{"L": 3, "nu": 2}')
-    by_name = _by_name(frozenset(known))
+    own = _by_name(frozenset(known))
     given = {}
     for key, value in values.items():
         name = key.name if isinstance(key, Symbol) else key
-        name = NAMES.get(name, name) if name not in by_name else name
-        if name not in by_name:
-            raise _unknown(name, by_name, "the expression")
+        name = NAMES.get(name, name) if name not in own else name
+        if name not in own:
+            raise _unknown(name, own, "the expression")
         if name in given:
             raise ValueError(f"values: found {name} twice, by name and by symbol; expected it once")
         given[name] = value
@@ -82,7 +82,7 @@ def checked_inputs(needed: Iterable[Symbol], known: Iterable[Symbol], values: Ma
     scalars: dict[Symbol, Any] = {}
     arrays: dict[Symbol, Any] = {}
     for name, value in given.items():
-        for symbol in by_name[name]:
+        for symbol in own[name]:
             if isinstance(value, (list, tuple, np.ndarray)):
                 arrays[symbol] = _array(symbol, value)
             else:
@@ -113,7 +113,7 @@ def values_by_name(
         known |= {"L", "P_L"}
     own = attention.parameters | attention.offset.free_symbols
     known |= {str(symbol) for symbol in own if bounded or symbol not in attention.bounds}
-    found = {NAMES.get(str(key), str(key)): value for key, value in values.items()}
+    found = by_name(values)
     for name in found:
         if name not in known:
             raise _unknown(name, known, f"task {task.name} with {attention.name} attention")

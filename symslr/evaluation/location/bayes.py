@@ -32,6 +32,7 @@ from symslr.evaluation.location.tables.laplace import one_position, positions
 from symslr.evaluation.location.tables.rules import Rule, has_grid, key_step
 from symslr.evaluation.location.tables.tokens import nodes
 from symslr.evaluation.routes import Need, Route, tried
+from symslr.expression.asked import SECONDS
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
@@ -48,8 +49,6 @@ LARGEST_SCATTER = 0.1
 """Relative standard error above which a sampled value is refused: a few rare sequences carry it, and the error is unreliable."""
 SHARP = 1e-6
 """Relative error of ``compressed_means`` below which no sampling is tried."""
-SECONDS = 6.0
-"""Processor time of one sampled value, unless asked otherwise."""
 FEWEST_TOKENS = 3
 """Sequence length from which the structured routes are tried; for two tokens a quadrature over both keys is as good."""
 GUARD_DIGITS = 30

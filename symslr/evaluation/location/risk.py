@@ -18,7 +18,7 @@ from symslr.evaluation.engine import as_asked, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.fewer import or_fewer
 from symslr.evaluation.location.attention_function import ParameterValues
-from symslr.evaluation.location.bayes import GUARD_DIGITS, INTEGRALS_METHOD, SECONDS, risk_from_excess, with_values
+from symslr.evaluation.location.bayes import GUARD_DIGITS, INTEGRALS_METHOD, risk_from_excess, with_values
 from symslr.evaluation.location.means import Estimate
 from symslr.evaluation.location.minima.least import LeastRisk, least_risk_and_place
 from symslr.evaluation.location.minima.search import best_head
@@ -27,6 +27,7 @@ from symslr.evaluation.location.weighed import least_of_largest, risk_of_largest
 from symslr.evaluation.minima.at_scale import risk_as_asked
 from symslr.evaluation.minima.least import all_on_the_largest
 from symslr.evaluation.routes import Need, Route, tried
+from symslr.expression.asked import SECONDS
 from symslr.expression.value import Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact

@@ -20,7 +20,7 @@ def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
     """{"risk": E_Bayes}."""
-    from symslr.evaluation.location import bayes_value
+    from symslr.face.tasks import bayes_risk
 
     found = problem(asked, files)
-    return {"risk": bayes_value(found.task, found.values, int(asked["digits"]))}
+    return {"risk": bayes_risk(found.task)(found.values, digits=int(asked["digits"]))}

@@ -22,14 +22,13 @@ def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
     """{"risk": least over the value vector}, and over the scale of the key unless it is given: then {"a": the best scale} too."""
-    from symslr.evaluation.location import least_value, risk_value
+    from symslr.face.tasks import least_risk, population_risk
     from symslr.model.text import parse_number
 
     found = problem(asked, files)
     scale = parse_number(asked["scale"], what="scale") if asked["scale"] else None
     digits = int(asked["digits"]) if asked["digits"] else None
-    chosen = attention(asked, files, found)
-    if scale is not None:
-        return {"risk": risk_value(found.task, chosen, scale, found.values, digits)}
-    value, places = least_value(found.task, chosen, found.values, digits)
-    return {"risk": value, **places}
+    model = found.task, attention(asked, files, found)
+    risk = least_risk(*model) if scale is None else population_risk(*model, scale)
+    value = risk(found.values, digits=digits)
+    return {"risk": value, **value.at}

@@ -1,0 +1,20 @@
+"""The risk in all order parameters, for tasks that have it."""
+
+from __future__ import annotations
+
+from symslr.evaluation.landscape.landscape import Landscape
+from symslr.model.attention import Attention
+from symslr.model.catalogue import kernel_attention_of
+from symslr.model.exact import check_is
+from symslr.model.symbols import by_name
+from symslr.model.task import Task
+
+
+def landscape(task: Task, attention: Attention | str, **values: object) -> Landscape:
+    """The risk and its gradient in the seven order parameters of key and value, as ``Landscape``.
+
+    Raises:
+        ValueError: as ``Landscape.of``.
+    """
+    check_is(task, Task, "task", "SpikedSLR()")
+    return Landscape.of(task, kernel_attention_of(attention), by_name(values))

@@ -1,0 +1,31 @@
+"""What is asked of the construction of arXiv 2310.11685, which softmax separates and linear attention does not."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+from symslr.evaluation.separation.report import separation_report
+from symslr.expression.asked import Wanted
+from symslr.expression.value import Value
+from symslr.face.question import Question
+from symslr.model.separation import Separation
+
+USUAL_DIGITS = 15
+
+
+def separation(**given: object) -> Question:
+    """P(the softmax network tells D1 from D0 and the linear one does not), exactly, for the construction of arXiv 2310.11685.
+
+    Its parameters are those of ``symslr.model.separation.Separation``: n, d, t, a0, a1, b, c, m, margin, beta.
+    """
+
+    def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
+        names = {own.name: own.default is MISSING for own in fields(Separation)}
+        unknown, missing = sorted(values.keys() - names), [own for own in names if names[own] and own not in values]
+        if unknown or missing:
+            found = f"found {unknown[0]}" if unknown else f"no value for {missing[0]}"
+            raise ValueError(f"separation: {found}; expected {', '.join(names)}")
+        return separation_report(Separation(**values), digits=wanted.digits or USUAL_DIGITS).fixed_row
+
+    return Question("P(softmax separates, linear does not), one marked row", answer, given, source="deng2023")
