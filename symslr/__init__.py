@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from symslr.model.catalogue import softmax as softmax
     from symslr.model.catalogue import softmax1 as softmax1
     from symslr.model.catalogue import softplus as softplus
+    from symslr.model.scalar_law import ScalarLaw as ScalarLaw
     from symslr.model.scalar_law import laplace as laplace
     from symslr.model.scalar_law import normal as normal
     from symslr.model.scalar_law import student as student

@@ -143,8 +143,12 @@ class Task:
             self._check_positions(int(self.length))
 
     @classmethod
-    def from_token_laws(cls, relevant: ScalarLaw, others: ScalarLaw = STANDARD_NORMAL, **keywords: Any) -> Task:
+    def from_token_laws(
+        cls, relevant: ScalarLaw | Expr | str, others: ScalarLaw | Expr | str = STANDARD_NORMAL, **keywords: Any
+    ) -> Task:
         """The task in which the relevant token's key projection has law p1 and every other token's has law p0.
+
+        A law is a ``ScalarLaw``, or its density on the line as an expression in ``x``.
 
         Its weight is the likelihood ratio g = p1(chi_epsilon) / p0(chi_epsilon).
 
@@ -152,9 +156,10 @@ class Task:
             ValueError: when the two laws have different supports, or that of the others is 0 where the relevant one is not,
                 besides what ``Task`` refuses.
         """
+        relevant, others = (
+            law if isinstance(law, ScalarLaw) else ScalarLaw(exact(law, "token law")) for law in (relevant, others)
+        )
         for law in (relevant, others):
-            if not isinstance(law, ScalarLaw):
-                raise NotExact(f"token law: found {type(law).__name__}; expected a ScalarLaw, such as normal()")
             check_density(law)
         if (relevant.lower, relevant.upper) != (others.lower, others.upper):
             raise ValueError(
