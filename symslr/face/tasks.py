@@ -69,7 +69,7 @@ def population_risk(task: Task, attention: AnyAttention, scale: Expr = a) -> Any
 
 
 def least_risk(task: Task, attention: AnyAttention, bounds: Mapping[Any, tuple[float, float]] = {}) -> Question:
-    """The least risk of an attention over its scale, and over other parameters that it leaves open.
+    """The least risk of an attention over its scale, and over other parameters for which it, or this call, has bounds.
 
     ``least_risk(task, "softmax")(nu=2).at["a"]`` is the best scale, which may be infinite.
 
@@ -83,6 +83,10 @@ def least_risk(task: Task, attention: AnyAttention, bounds: Mapping[Any, tuple[f
     chosen = attention_of(attention)
     own: dict[str, Any] = {symbol.name: symbol for symbol in (a, *chosen.bounds, *chosen.parameters)}
     searched = {own.get(name, name): ends for name, ends in by_name(bounds).items()}
+    if opened := {
+        symbol: searched[symbol] for symbol in searched if symbol in chosen.parameters - chosen.bounds.keys()
+    }:
+        chosen = replace(chosen, bounds={**chosen.bounds, **opened})
 
     def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
         value, places = least_value(

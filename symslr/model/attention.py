@@ -139,6 +139,8 @@ class Attention:
         check_parameters(self.kernel, "kernel", allowed={x})
         if not self.kernel.has(x):
             raise ValueError(f"kernel {self.kernel}: does not depend on x; expected an expression in x, such as exp(x)")
+        own = {symbol.name: symbol for symbol in self.parameters}
+        object.__setattr__(self, "bounds", {own.get(str(name), name): ends for name, ends in self.bounds.items()})
         for parameter, interval in self.bounds.items():
             self._check_bounds(parameter, interval)
         vanishing = bool(self.offset.is_positive)

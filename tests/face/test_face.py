@@ -192,6 +192,40 @@ def test_an_attention_by_its_name() -> None:
     assert float(by_formula) == float(s.least_risk(SPIKED, "1 + x**2")(nu=2))
 
 
+def test_a_parameter_of_a_kernel_is_searched_where_it_has_bounds() -> None:
+    """By tanh with a shift, whose least risk two searches find, and no scale and shift around has a lower one."""
+    shifted = s.Attention("1 + tanh(c + x)", None)
+    found = s.least_risk(SPIKED, shifted, bounds={"c": (-4, 4)})(nu=2)
+    within = s.least_risk(SPIKED, s.Attention("1 + tanh(c + x)", None, bounds={"c": (-4, 4)}))(nu=2)
+    assert abs(float(found - within)) < 1e-11
+    at, shift = float(found.at["a"]), float(found.at["c"])
+    for da, dc in ((0.1, 0.0), (-0.1, 0.0), (0.0, 0.1), (0.0, -0.1)):
+        beside = s.population_risk(SPIKED, s.Attention(f"1 + tanh({shift + dc!r} + x)", None))(nu=2, a=at + da)
+        assert float(beside) > float(found)
+
+
+def test_a_value_may_be_a_formula_of_others() -> None:
+    risk = s.bayes_risk(s.SpikedSLR(noise=0))
+    for length in (3, 7):
+        assert float(risk(nu="2*log(L)", length=length)) == pytest.approx(
+            float(risk(nu=2 * math.log(length), length=length))
+        )
+    assert s.bayes_risk(SPIKED)(nu="2*log(L)").value == risk(nu="2*log(L)", length=3).value
+    by_scale = s.population_risk(SPIKED, "softmax")(a="sqrt(nu)", nu=2)
+    assert abs(float(by_scale - s.bayes_risk(SPIKED)(nu=2))) < 1e-14
+
+
+def test_a_random_length_has_its_risk_and_prints_its_mean() -> None:
+    lengths = {2: "1/3", 3: "2/3"}
+    for make in (s.SpikedSLR, lambda length, noise: s.Task(prior="2**(-l)", length=length, noise=noise)):
+        random, parts = (
+            s.bayes_risk(make(length=lengths, noise=0))(nu=2),
+            [s.bayes_risk(make(length=n, noise=0))(nu=2) for n in (2, 3)],
+        )
+        assert float(random) == pytest.approx(float(parts[0] / 3 + parts[1] * 2 / 3), abs=1e-12)
+    assert "E}_{L}" in s.bayes_risk(s.SpikedSLR(length=lengths, noise=0)).latex()
+
+
 def test_text_is_a_formula_anywhere() -> None:
     assert s.Attention("gelu(x) + 1").kernel == x * (1 + erf(x / sqrt(2))) / 2 + 1
     assert s.SpikedSLR(nu="2*log(999)") == s.SpikedSLR(nu=2 * log(999))
@@ -299,6 +333,9 @@ def test_a_point_that_fails_is_not_the_whole_curve() -> None:
     assert seen == [(1, 2), (2, 2)]
     with pytest.raises(ValueError, match="nu: found an empty axis"):
         s.bayes_risk(SPIKED).curve(nu=[])
+    bad = s.bayes_risk(s.SpikedSLR(noise=0)).curve(nu=[-1, 2], length=[3, 2.5])
+    assert np.isnan(bad.values).tolist() == [[True, True], [False, True]]
+    assert bad.reasons[-1, 3] == "nu: found -1; expected a number >= 0"
     with pytest.raises(ValueError, match=r"unknown symbol 'nuu'.*did you mean nu"):
         s.bayes_risk(SPIKED).curve(nuu=[1])
 
@@ -539,6 +576,15 @@ def test_a_series_at_strong_signal_or_one_line() -> None:
     for other in (s.bayes_risk(s.MaxSLR(length=3, noise=0)), s.population_risk(SPIKED, "linear")):
         with pytest.raises(ValueError, match="series: no rule expands"):
             other.series("nu")
+
+
+def test_no_limit_and_no_series_in_what_is_fixed() -> None:
+    """Regression: the limit of a number was 0, its series another number."""
+    for task in (s.SpikedSLR(2, 3, 0), s.Task("exp(2*chi[eps] - 2)", 3, 0)):
+        with pytest.raises(ValueError, match="limit: no rule"):
+            s.bayes_risk(task).limit("nu", "oo")
+        with pytest.raises(ValueError, match="series: no rule"):
+            s.bayes_risk(task).series("nu", "oo", 2)
 
 
 def test_limits_that_rules_know_or_one_line() -> None:
