@@ -46,7 +46,7 @@ html_copy_source = False
 
 
 def setup(app):
-    """Two habits of the library that Sphinx does not know."""
+    """Three habits of the library that Sphinx does not know."""
 
     # In a docstring |x| is an absolute value, not a substitution of reStructuredText.
     def bars(app, what, name, obj, options, lines):
@@ -56,5 +56,11 @@ def setup(app):
     def assumptions(app, what, name, obj, skip, options):
         return True if name == "default_assumptions" or (name.startswith("is_") and isinstance(obj, bool)) else None
 
+    # The first line of a property may have a colon, before which Napoleon looks for a type.
+    def colon(app, what, name, obj, options, lines):
+        if what == "property":
+            lines.insert(0, "")
+
+    app.connect("autodoc-process-docstring", colon, priority=100)
     app.connect("autodoc-process-docstring", bars, priority=1000)
     app.connect("autodoc-skip-member", assumptions)
