@@ -56,11 +56,13 @@ def setup(app):
     def assumptions(app, what, name, obj, skip, options):
         return True if name == "default_assumptions" or (name.startswith("is_") and isinstance(obj, bool)) else None
 
-    # The first line of a property may have a colon, before which Napoleon looks for a type.
+    # What stands before a colon in the first line of a property is no type, as Napoleon takes it.
     def colon(app, what, name, obj, options, lines):
-        if what == "property":
-            lines.insert(0, "")
+        kind = next((line for line in lines if line.startswith(":type: ")), None)
+        if what == "property" and kind is not None:
+            lines.remove(kind)
+            lines[0] = f"{kind.removeprefix(':type: ')}: {lines[0]}"
 
-    app.connect("autodoc-process-docstring", colon, priority=100)
+    app.connect("autodoc-process-docstring", colon, priority=600)
     app.connect("autodoc-process-docstring", bars, priority=1000)
     app.connect("autodoc-skip-member", assumptions)
