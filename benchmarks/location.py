@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sympy import Rational, sign
 
-from symslr import LocationTask
+from symslr import Task
 from symslr.evaluation.location import bayes_value
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.setting import Setting
@@ -57,7 +57,7 @@ def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
     return min(times), value
 
 
-def monte_carlo(task: LocationTask) -> tuple[float, float, float]:
+def monte_carlo(task: Task) -> tuple[float, float, float]:
     """Processor time, mean and standard error of |r - a|^2 over drawn sequences."""
     sampler, found = LocationSampler.of(task, {}), posterior(Setting.of(task))
     rng, start = np.random.default_rng(1), time.process_time()
@@ -69,7 +69,7 @@ def monte_carlo(task: LocationTask) -> tuple[float, float, float]:
 def main() -> None:
     print(f"{'Bayes risk':34} {'value':>14} {'error':>8} {'symslr':>11} {'Monte Carlo to 1e-4':>20}")
     for name, (law, strength, length) in LAWS.items():
-        task = LocationTask(nu=strength, length=length, noise=0, **law)
+        task = Task(nu=strength, length=length, noise=0, **law)
         ours, value = seconds(lambda task=task: bayes_value(task))
         line = f"{name:34} {float(value.value):14.10f} {float(value.error):8.0e} {ours * 1e3:8.1f} ms"
         if length > 1000:

@@ -16,7 +16,7 @@ from symslr.export.figures import COLOURS, OTHER_COLOURS, STYLES, TEXT_WIDTH, Fi
 from symslr.model.attention import Attention
 from symslr.model.catalogue import linear, softmax, softmax1
 from symslr.model.symbols import i, j, l, x
-from symslr.model.task import LocationTask, Task
+from symslr.model.task import Task
 from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def figure_location_laws() -> Figure:
 
 
 def _task(law: str, strength: int) -> Task:
-    return LocationTask(nu=Integer(strength), length=LENGTH, noise=0, **LAWS[law][1])
+    return Task(nu=Integer(strength), length=LENGTH, noise=0, **LAWS[law][1])
 
 
 def _risk(job: tuple[str, int, str]) -> dict[str, object]:

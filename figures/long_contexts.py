@@ -16,7 +16,7 @@ from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR, linear, softmax, softmax1
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import L, a, nu, x
-from symslr.model.task import LocationTask
+from symslr.model.task import Task
 from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _attentions() -> Rows:
             "softmax1": evaluate(at_scale["softmax1"], {**here, "a": float(np.sqrt(strength))}).value,
             "sigmoid": evaluate(_sigmoid(), here).value,
             "entmax": risk_value(
-                LocationTask(length=length, nu=Rational(strength), noise=0), chosen, FIXED, seconds=SECONDS
+                Task(length=length, nu=Rational(strength), noise=0), chosen, FIXED, seconds=SECONDS
             ).value,
             "softmax, fixed scale": fixed,
             "linear": evaluate(straight, here).value,
@@ -167,7 +167,7 @@ def _few_features(degree: int, length: int, strength: float) -> float:
     from symslr.evaluation.location.moments import Risk
 
     kernel = Attention(sum(x**k / factorial(k) for k in range(degree + 1)), name=f"{degree + 1} features")
-    task = LocationTask(length=length, nu=Rational(strength), noise=0)
+    task = Task(length=length, nu=Rational(strength), noise=0)
     risks = Risk.of(kernel, task, SECONDS)
 
     def at(scale: float) -> ParameterValues:

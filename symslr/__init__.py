@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from symslr.model.catalogue import softmax as softmax
     from symslr.model.catalogue import softmax1 as softmax1
     from symslr.model.catalogue import softplus as softplus
+    from symslr.model.scalar_law import ScalarLaw as ScalarLaw
     from symslr.model.scalar_law import laplace as laplace
     from symslr.model.scalar_law import normal as normal
     from symslr.model.scalar_law import student as student
-    from symslr.model.task import LocationTask as LocationTask
     from symslr.model.task import Task as Task
     from symslr.study.from_file import run_study as run_study
     from symslr.theory import minimal_risk as minimal_risk

@@ -11,7 +11,7 @@ from symslr.expression.value import Value
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax as plain_softmax
 from symslr.model.symbols import L, i, j, l, nu
-from symslr.model.task import LocationTask, Task
+from symslr.model.task import Task
 from symslr.simulate.estimate import Estimate
 from symslr.simulate.location import (
     AttentionFunction,
@@ -100,7 +100,7 @@ def _found(number: Value, drawn: Estimate) -> Found:
 def bayes(job: tuple[str, int]) -> Found:
     """The number against Bayes' rule on drawn sequences, every configuration's density written out."""
     name, seed = job
-    task = LocationTask(noise=Rational(1, 2), name=name, **LAWS[name])
+    task = Task(noise=Rational(1, 2), name=name, **LAWS[name])
     given = {symbol: value for symbol, value in VALUES.items() if symbol in task.free_symbols}
     number = bayes_value(task, given)
     return _found(number, bayes_location_monte_carlo(task, VALUES, size=SIZE, seed=seed))
@@ -110,7 +110,7 @@ def risk(job: tuple[str, str, int]) -> Found:
     """An attention with its best value vector at one scale."""
     law, name, seed = job
     chosen, attention = ATTENTIONS[name]
-    task = LocationTask(noise=Rational(1, 2), name=law, **LAWS[law])
+    task = Task(noise=Rational(1, 2), name=law, **LAWS[law])
     given = {symbol: value for symbol, value in VALUES.items() if symbol in task.free_symbols}
     number = risk_value(task, chosen, SCALE, given)
     return _found(
@@ -126,7 +126,7 @@ def _one_head() -> list[NamedComparison]:
     """
 
     def task(length: int) -> Task:
-        return LocationTask(signal=SIGN, noise=0, length=length)
+        return Task(signal=SIGN, noise=0, length=length)
 
     head = plain_softmax
     rows = []

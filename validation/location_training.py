@@ -7,12 +7,12 @@ from sympy import S
 
 from symslr.cache.parts import OTHER_SEEDS, computed_once, measured
 from symslr.model.symbols import L, nu
-from symslr.model.task import LocationTask
+from symslr.model.task import Task
 from symslr.simulate.location import train_heads
 from symslr.simulate.recipe import Recipe
 from symslr.validation.validation import NamedComparison, by_z_score, states
 
-TASK = LocationTask(signal="1:1/2,-1:1/2", noise=S.Zero)
+TASK = Task(signal="1:1/2,-1:1/2", noise=S.Zero)
 VALUES = {nu: 4, L: 3}
 SEEDS = (1, 2, 3)
 RECIPE = Recipe("adam", steps=1500, batch=256, rate=0.02, dimension=10, start=1.0)

@@ -14,7 +14,7 @@ from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR, softmax, softmax1
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import L, a, epsilon, nu, x
-from symslr.model.task import LocationTask
+from symslr.model.task import Task
 from symslr.simulate.location import AttentionFunction, entmax, location_monte_carlo, sparsemax, top
 from symslr.simulate.location import softmax as weights
 from symslr.theory import minimal_risk
@@ -83,7 +83,7 @@ def _drawn() -> Iterator[NamedComparison]:
 def drawn(job: tuple[str, int]) -> dict[str, object]:
     """The number, what was drawn and a note, of one attention."""
     name, seed = job
-    task = LocationTask(length=LENGTH, nu=STRENGTH, noise=0)
+    task = Task(length=LENGTH, nu=STRENGTH, noise=0)
     chosen, scale, attention = _sampled()[name]
     number = risk_value(task, chosen, scale, seconds=SECONDS)
     found = location_monte_carlo(task, attention, {}, size=SIZE, seed=seed, value_norm=None, name=name)

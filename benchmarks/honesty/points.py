@@ -18,7 +18,7 @@ from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, soft
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import student
 from symslr.model.symbols import i, j, l, x
-from symslr.model.task import LocationTask, Task
+from symslr.model.task import Task
 from symslr.theory import bayes_risk, population_risk
 
 QUARTIC = Attention(1 + x**4, name="quartic")
@@ -105,7 +105,7 @@ class Point:
         correlated = CORRELATED[law["keys"]](Rational(at["rho"])) if law["keys"] else None
         written = ",".join(f"{theta}:{p}" for theta, p in law["signal"].items())
         prior = 1 / l if law["prior"] else None
-        return LocationTask(
+        return Task(
             nu=Rational(at["nu"]),
             location=f"independent({at['coin']})" if law["where"] == "independent" else law["where"],
             prior=prior,

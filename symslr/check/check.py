@@ -28,6 +28,7 @@ from symslr.check.start import simulated_start
 from symslr.check.untouched import remembered, touched
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
+from symslr.model.exact import check_is
 from symslr.parallel.processes import Lost, each_forked, processors
 from symslr.referee.work import METER, SECOND, Memory
 
@@ -175,6 +176,7 @@ def _unchecked(item: Derivation, reason: str) -> DerivationCheck:
 
 def check_derivation(item: Derivation) -> DerivationCheck:
     """One derivation: its start against Monte Carlo, each step, each claim."""
+    check_is(item, Derivation, "derivation", "bayes_risk(task).derivation()")
     began = time.process_time()
     Memory.forget_all()  # the same chain is told the same, whatever was asked before
     with METER.within(WORK_PER_DERIVATION):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
 from sympy import Derivative, Expr, Symbol, latex, oo
 
 from symslr.expression.value import Value
-from symslr.model.exact import check_is
-from symslr.model.symbols import NAMES, by_name
+from symslr.model.exact import check_is, exact
+from symslr.model.symbols import NAMES, L, by_name
+
+NUMBERS = int, float, Fraction, str, Expr
 
 SECONDS = 6.0
 """Processor time of one sampled value, unless asked otherwise."""
@@ -47,6 +50,11 @@ class Asked:
         """Key and place of what it rests on, for ``symslr.cite``."""
         raise NotImplementedError
 
+    @property
+    def length(self) -> Expr:
+        """That of the sequences; L where it is open or random."""
+        return L
+
     def value(self, values: dict[str, Any], wanted: Wanted) -> Value:
         """The value at numbers by the name of their symbol."""
         raise NotImplementedError
@@ -73,7 +81,20 @@ class Asked:
         """
         check_is(values, Mapping, "values", 'nu=2 or {"nu": 2}')
         wanted = Wanted(digits, certified, seconds)
-        return replace(self.value(by_name({**values, **named}), wanted), sources=self.sources)
+        return replace(self.value(self._numbers(by_name({**values, **named})), wanted), sources=self.sources)
+
+    def _numbers(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Values of which those that are formulas of others, such as 2*log(L), have numbers for them."""
+        known = {"L": self.length} | {name: own for name, own in values.items() if isinstance(own, NUMBERS)}
+        found = dict(values)
+        for name, own in values.items():
+            if isinstance(own, str | Expr):
+                number = exact(own, name)
+                others = {symbol: exact(known[symbol.name]) for symbol in number.free_symbols if symbol.name in known}
+                found[name] = number.subs(others) if others else own
+            if isinstance(found[name], NUMBERS) and name in ("nu", "Delta") and exact(found[name], name).is_negative:
+                raise ValueError(f"{name}: found {own}; expected a number >= 0")
+        return found
 
     def curve(
         self,
@@ -129,9 +150,21 @@ class AskedFormula(Asked, Expr):
         """
         return import_module("symslr.face.agreement").compare(self, formula)
 
+    def formula(self) -> Expr:
+        """What rules have derived."""
+        return self.doit()
+
+    def derivation(self) -> Any:
+        """The chain of rules from the definition to the formula.
+
+        Raises:
+            ValueError: where there is none.
+        """
+        raise ValueError(f"derivation: {self} has none; expected a Bayes risk, or a risk at a scale, of one length")
+
     def latex(self) -> str:
         """The formula as LaTeX."""
-        return str(latex(self.doit()))
+        return str(latex(self.formula()))
 
     def series(self, x: Any = "nu", x0: Any = oo, n: int = 2, **hints: Any) -> Expr:
         """The first terms at a strong signal, where a rule expands the formula.

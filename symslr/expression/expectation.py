@@ -162,6 +162,10 @@ class LengthExpectation(Expectation):
     def subscript(self) -> str:
         return "L"
 
+    def formula(self) -> Expr:
+        """The mean over lengths of the formula of what is averaged."""
+        return LengthExpectation(self.body.doit(), self.law)
+
     def doit(self, **hints: object) -> Expr:
         """The finite sum sum_l P(l) body(l); unchanged while the law is open."""
         if not isinstance(self.law, LengthLaw):

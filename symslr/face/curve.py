@@ -53,23 +53,27 @@ class Curve:
         """The curve of a function of a point.
 
         Args:
-            value: takes {name: number}; a point at which it raises ``CannotEvaluate`` is kept with the reason.
+            value: takes {name: number}; a point at which it raises ``ValueError`` is kept with the reason.
             axes: a number or a sequence of numbers for every name.
             progress: called after every point with how many are done and how many there are.
 
         Raises:
-            ValueError: for an empty axis, and whatever ``value`` raises else.
+            ValueError: for an empty axis, and where every point fails by what is asked, as by a name that is unknown.
         """
         found = {name: _axis(name, numbers) for name, numbers in axes.items()}
         points: list[Value | str] = []
         total = int(np.prod([len(own) for own in found.values()]))
+        problems: list[ValueError] = []
         for place in product(*found.values()):
             try:
                 points.append(value(dict(zip(found, place))))
-            except CannotEvaluate as reason:
+            except ValueError as reason:
+                problems += [] if isinstance(reason, CannotEvaluate) else [reason]
                 points.append(str(reason))
             if progress is not None:
                 progress(len(points), total)
+        if problems and len(problems) == len(points):
+            raise problems[0]
         return cls(found, points)
 
     @property

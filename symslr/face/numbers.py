@@ -7,6 +7,7 @@ from typing import Any
 from sympy import Derivative, Expr, Integral, erf, oo, powsimp, sqrt
 
 from symslr.algebra.equal_forms import EqualForms
+from symslr.algebra.rule import RuleRefused
 from symslr.evaluation.engine import evaluate
 from symslr.evaluation.location.bayes import value_of_bayes
 from symslr.evaluation.location.risk import risk_value
@@ -21,7 +22,7 @@ from symslr.model.catalogue import MaxSLR
 from symslr.model.exact import exact
 from symslr.model.exponential import exponential_slope
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import L, a, x
+from symslr.model.symbols import L, a, nu, x
 from symslr.model.task import without_fixed
 from symslr.theory.asymptotics import shifted_error
 from symslr.theory.bayes import BayesRisk
@@ -38,12 +39,15 @@ def value_of(expr: Expr, given: dict[str, Any], wanted: Wanted) -> Value:
         hasattr(own, "__len__") and not isinstance(own, str) for own in given.values()
     ):  # arrays, laws of the length
         return evaluate(expr, given, wanted.digits, wanted.backend)
-    body = expr.body if isinstance(expr, LengthExpectation) else expr
+    asked = expr.expr if isinstance(expr, Derivative) else expr
+    body = asked.body if isinstance(asked, LengthExpectation) else asked
     if isinstance(body, BayesRisk):
-        given = without_fixed(given, L=expr.law.length if body is expr else L, Delta=body.noise)
+        given = without_fixed(given, L=body.length if body is asked else L, Delta=body.noise)
+    elif isinstance(body, PopulationRisk):
+        given = without_fixed(given, L=body.task.length, Delta=body.task.noise)
+    if isinstance(body, BayesRisk) and asked is expr:
         return value_of_bayes(expr, given, wanted.digits, wanted.backend)
     if isinstance(expr, PopulationRisk):
-        given = without_fixed(given, L=expr.task.length, Delta=expr.task.noise)
         scale = expr.args[0].args[4]
         return risk_value(expr.task, expr.attention, scale, given, wanted.digits, wanted.seconds, wanted.backend)
     return evaluate(expr, given, wanted.digits, wanted.backend)
@@ -52,18 +56,21 @@ def value_of(expr: Expr, given: dict[str, Any], wanted: Wanted) -> Value:
 def series(expr: Expr, name: str, point: object, order: int) -> Expr:
     """See ``AskedFormula.series``."""
     law = expr.args[0] if isinstance(expr, BayesRisk) else None
-    if (
-        law is None
-        or name != "nu"
-        or exact(point, "series") != oo
-        or law.is_selection
-        or exponential_slope(law) is None
-    ):
+    if law is None or name != "nu" or exact(point, "series") != oo or not _grows_steeper(law):
         raise ValueError(
             f"series: no rule expands {expr} in {name} at {point}; expected the Bayes risk of a weight that is an "
             "exponential of the relevant token, in nu at oo"
         )
-    return expr.args[1] ** 2 + shifted_error(law, order).result
+    try:
+        return expr.args[1] ** 2 + shifted_error(law, order).result
+    except RuleRefused as reason:
+        raise ValueError(f"series: {reason}") from None
+
+
+def _grows_steeper(law: SequenceLaw) -> bool:
+    """Whether a weight is an exponential of the relevant token whose slope grows without bound with nu."""
+    slope = None if law.is_selection else exponential_slope(law)
+    return slope is not None and nu in slope.free_symbols and bool(slope.subs(nu, oo) == oo)
 
 
 def limit(expr: Expr, name: str, point: object) -> Expr:
@@ -74,9 +81,9 @@ def limit(expr: Expr, name: str, point: object) -> Expr:
         found = limit_of_large_scales(expr, 1 if at == oo else -1)
     elif name == "nu" and at == oo and isinstance(expr, BayesRisk | PopulationRisk):
         (law,) = (own for own in expr.args if isinstance(own, SequenceLaw))
-        if law == MaxSLR().law.subs(L, law.length):
+        if nu in law.free_symbols and law == MaxSLR().law.subs(L, law.length):
             found = expr.xreplace({law: MaxSLR(oo).law.subs(L, law.length)})
-        elif isinstance(expr, BayesRisk) and exponential_slope(law) is not None and not law.is_selection:
+        elif isinstance(expr, BayesRisk) and _grows_steeper(law):
             found = expr.noise**2
     if found is None:
         raise ValueError(

@@ -17,7 +17,7 @@ from symslr.expression.quantity import Quantity, sources_of
 from symslr.expression.value import Kind, Value
 from symslr.model.exact import exact
 from symslr.model.ranges import real_number
-from symslr.model.symbols import NAMES
+from symslr.model.symbols import NAMES, L
 from symslr.model.task import Task, without_fixed
 
 Answer = Callable[[dict[Any, Any], Wanted], Value]
@@ -48,6 +48,10 @@ class Question(Asked):
     @property
     def sources(self) -> tuple[str, ...]:
         return (self.source,) if self.expr is None else sources_of(self.expr)
+
+    @property
+    def length(self) -> Expr:
+        return self.task.length if self.task is not None and isinstance(self.task.length, Expr) else L
 
     def value(self, values: dict[str, Any], wanted: Wanted) -> Value:
         if wanted.certified and not self.has_proofs:
@@ -135,6 +139,7 @@ class Question(Asked):
             raise ValueError("diff: found L, which is a whole number; expected another parameter")
 
         def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
+            values = {**self.given, **values}
             if name not in values:
                 raise ValueError(f"no value for {name}; give one as {name}=2")
             at = real_number(exact(values[name], name), name)

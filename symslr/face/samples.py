@@ -21,7 +21,7 @@ from symslr.model.exact import check_is, exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.ranges import USUAL_PRECISION, real_number
 from symslr.model.symbols import L, by_name
-from symslr.model.task import Task
+from symslr.model.task import Task, without_fixed
 from symslr.simulate.erm import erm_replicates
 from symslr.simulate.location.sampler import LocationSampler
 from symslr.simulate.location.training import embedded
@@ -152,7 +152,7 @@ def sample(
     """
     check_is(task, Task, "task", "SpikedSLR()")
     rng = np.random.default_rng(seed)
-    given = by_name(values)
+    given: dict[Any, Any] = {**without_fixed(by_name(values), L=task.length, Delta=task.noise)}
     names = {symbol.name for symbol in task.free_symbols}
     unknown = sorted(str(name) for name in given.keys() - names)
     if unknown:

@@ -20,6 +20,7 @@ from symslr.face.question import Question
 from symslr.model.attention import Attention
 from symslr.model.catalogue import attention_of
 from symslr.model.exact import check_is, exact
+from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import L, a, by_name
 from symslr.model.task import Task, without_fixed
 from symslr.theory import bayes, population
@@ -44,7 +45,8 @@ def bayes_risk(task: Task) -> Any:
     def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
         return bayes_value(task, values, wanted.digits, wanted.backend, wanted.seconds)
 
-    return Question(f"Bayes risk, {task.name}", answer, {}, location_bayes_risk(task), task=task)
+    expr = None if isinstance(task.length, LengthLaw) else location_bayes_risk(task)
+    return Question(f"Bayes risk, {task.name}", answer, {}, expr, task=task)
 
 
 def population_risk(task: Task, attention: AnyAttention, scale: Expr = a) -> Any:

@@ -66,7 +66,7 @@ class TaskRequest:
     tables: Tables | None
     length: Length | None
     nu: Number | None
-    noise: Fraction | None
+    noise: Number | None
 
 
 @dataclass(frozen=True)
@@ -133,19 +133,18 @@ def read_task(
     elif task not in TASK_NAMES:
         raise ValueError(f"{dash}task: found {task!r}; expected {', '.join(TASK_NAMES)} or the path of a .toml file")
     strength = None if nu is None else read_value(nu, what=f"{dash}nu", length=length)
-    spread = None if noise is None else read_number(noise, what=f"{dash}noise")
+    spread = None if noise is None else read_value(noise, what=f"{dash}noise", length=length)
     if strength == inf and task != "max":
         raise ValueError(f"{dash}nu: found inf for the task {task}; expected a finite number (inf is defined for max)")
     if strength is not None and strength < 0:
         raise ValueError(f"{dash}nu: found {strength}; expected a signal strength nu >= 0")
-    if spread is not None and spread < 0:
+    if spread is not None and not 0 <= spread < inf:
         raise ValueError(f"{dash}noise: found {spread}; expected a standard deviation Delta >= 0")
     if length is None and tables is None and not symbolic:
         raise ValueError(f"{dash}length: missing; {LENGTH_EXPECTED}")
     if nu is None and tables is None and not symbolic:
         raise ValueError(f"task {task}: no value for nu; give one with {dash}nu")
     sequence = None if length is None else read_length(length)
-    assert spread is None or isinstance(spread, Fraction)
     return TaskRequest(task, tables, sequence, strength, spread)
 
 

@@ -50,7 +50,7 @@ class Task:
         length: symbol ``L``, a positive integer, a ``LengthLaw`` or a mapping length -> probability.
         noise: Delta >= 0.
         base: law of a token's key projection before reweighting; N(0, 1) by default.
-        name: what the task is called in print.
+        name: what the task is called in print; "task", or "location" for a law of location.
         nu: the signal strength, nu >= 0.
         location: ``OnePosition()``, ``Subset(s)``, ``Independent(pi)`` or their text "one", "subset(2)", "independent(1/8)".
             A subset of one is one position.
@@ -86,7 +86,7 @@ class Task:
         length: object = L,
         noise: object = Delta,
         base: ScalarLaw = STANDARD_NORMAL,
-        name: str = "task",
+        name: str | None = None,
         *,
         nu: object = None,
         location: Where | str | None = None,
@@ -124,7 +124,13 @@ class Task:
                 "key_covariance": _covariance(key_covariance, "key_covariance"),
                 "value_covariance": _covariance(value_covariance, "value_covariance"),
             }
-        said = {"weight": weight, "length": _length(length), "noise": exact(noise, "noise"), "base": base, "name": name}
+        said = {
+            "weight": weight,
+            "length": _length(length),
+            "noise": exact(noise, "noise"),
+            "base": base,
+            "name": name or ("task" if weight is not None else "location"),
+        }
         for attribute, value in {**said, **own}.items():
             object.__setattr__(self, attribute, value)
         self._check_number("noise", self.noise, "a standard deviation Delta >= 0")
@@ -137,8 +143,12 @@ class Task:
             self._check_positions(int(self.length))
 
     @classmethod
-    def from_token_laws(cls, relevant: ScalarLaw, others: ScalarLaw = STANDARD_NORMAL, **keywords: Any) -> Task:
+    def from_token_laws(
+        cls, relevant: ScalarLaw | Expr | str, others: ScalarLaw | Expr | str = STANDARD_NORMAL, **keywords: Any
+    ) -> Task:
         """The task in which the relevant token's key projection has law p1 and every other token's has law p0.
+
+        A law is a ``ScalarLaw``, or its density on the line as an expression in ``x``.
 
         Its weight is the likelihood ratio g = p1(chi_epsilon) / p0(chi_epsilon).
 
@@ -146,9 +156,10 @@ class Task:
             ValueError: when the two laws have different supports, or that of the others is 0 where the relevant one is not,
                 besides what ``Task`` refuses.
         """
+        relevant, others = (
+            law if isinstance(law, ScalarLaw) else ScalarLaw(exact(law, "token law")) for law in (relevant, others)
+        )
         for law in (relevant, others):
-            if not isinstance(law, ScalarLaw):
-                raise NotExact(f"token law: found {type(law).__name__}; expected a ScalarLaw, such as normal()")
             check_density(law)
         if (relevant.lower, relevant.upper) != (others.lower, others.upper):
             raise ValueError(
@@ -348,32 +359,6 @@ class Task:
         if self.noise != Delta:
             parts.append(rf"\Delta={latex(self.noise)}")
         return r"$\displaystyle " + r",\quad ".join(parts) + "$"
-
-
-def LocationTask(
-    nu: object = signal_strength,
-    location: Where | str = "one",
-    prior: Expr | Sequence[object] | None = None,
-    signal: SignalLaw | Mapping[Any, Any] | str | None = None,
-    key_covariance: Covariance | Expr | None = None,
-    value_covariance: Covariance | Expr | None = None,
-    length: object = L,
-    noise: object = Delta,
-    name: str = "location",
-) -> Task:
-    """A task by its law of location; see ``Task``, whose names these are."""
-    return Task(
-        None,
-        length,
-        noise,
-        name=name,
-        nu=nu,
-        location=location,
-        prior=prior,
-        signal=signal,
-        key_covariance=key_covariance,
-        value_covariance=value_covariance,
-    )
 
 
 def _put_in(part: Any, values: Mapping[Expr, Expr]) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from symslr.model.exact import check_is
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L
 from symslr.model.task import Task
@@ -92,7 +93,12 @@ class SequenceSampler:
         *,
         reweighted: bool = False,
     ) -> SequenceSampler:
-        """The sampler of this law at dimension D, with k* and v* drawn here."""
+        """The sampler of this law at dimension D, with k* and v* drawn here.
+
+        Raises:
+            TypeError: for what is no generator, such as a seed.
+        """
+        check_is(rng, np.random.Generator, "rng", "numpy.random.default_rng(0)")
         k_star, v_star = orthogonal_frame(dimension, 2, rng)
         return cls(checked_length(law.length), placement(law, values, reweighted=reweighted), k_star, v_star)
 

@@ -58,6 +58,10 @@ class BayesRisk(Quantity):
         """Delta^2 + E_g[1 - p_epsilon]: the error as a positive expectation."""
         return self.noise**2 + SequenceExpectation(1 - Posterior(epsilon, self.law), self.law)
 
+    @property
+    def length(self) -> Expr:
+        return self.law.length
+
     def derivation(self) -> Derivation:
         return bayes_chain(*self.args)
 

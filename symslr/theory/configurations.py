@@ -83,6 +83,15 @@ class LocationBayesRisk(Quantity):
         label = read_out(self.coefficient, self.law, self.noise)
         return ConfigurationExpectation((label - ConditionalMean(label, self.law)) ** 2, self.law)
 
+    def derivation(self) -> Derivation:
+        """To the optimal attention: the last line is the risk of that attention."""
+        chain = Derivation(self, symbol=r"\mathcal{E}_{\mathrm{Bayes}}")
+        chain = chain.apply(Unfold(LocationBayesRisk)).apply(Conditioning()).apply(ValueCovariance())
+        for rule in posterior_rules():
+            if rule.match(chain.result):
+                chain = chain.apply(rule)
+        return chain
+
     def _latex(self, printer: LatexPrinter) -> str:
         return r"\mathcal{E}_{\mathrm{Bayes}}"
 
@@ -156,20 +165,6 @@ def location_bayes_risk(task: Task) -> Expr:
     return LocationBayesRisk(coefficient_of(task), law_of_location(task), task.noise)
 
 
-def location_chain(task: Task) -> Derivation:
-    """From the Bayes risk of a task to its optimal attention: the last line is the risk of that attention.
-
-    Raises:
-        ValueError: as ``law_of_location``.
-    """
-    chain = Derivation(location_bayes_risk(task), symbol=r"\mathcal{E}_{\mathrm{Bayes}}")
-    chain = chain.apply(Unfold(LocationBayesRisk)).apply(Conditioning()).apply(ValueCovariance())
-    for rule in posterior_rules(task):
-        if rule.match(chain.result):
-            chain = chain.apply(rule)
-    return chain
-
-
 def optimal_location_attention(task: Task) -> Expr:
     """a_l(chi) = E[r_l(h) | chi], the attention that attains the Bayes risk, as rules write it out.
 
@@ -177,21 +172,16 @@ def optimal_location_attention(task: Task) -> Expr:
         ValueError: as ``law_of_location``.
     """
     found: Expr = PosteriorMean(at_token(coefficient_of(task), l), law_of_location(task))
-    for rule in posterior_rules(task):
+    for rule in posterior_rules():
         if rule.match(found):
             found = rule.rewrite(found)
     return found
 
 
-def posterior_rules(task: Task) -> Iterator[Rule]:
+def posterior_rules() -> Iterator[Rule]:
     """What writes a posterior mean out, one rule after the other; a rule that finds nothing is passed over."""
     yield from (Unfold(PosteriorMean), Unfold(ShiftedDensity), SumOverSignal())
-    if isinstance(task.location, OnePosition):
-        yield OneRelevantToken()
-    elif isinstance(task.location, Subset):
-        yield GivenNumberRelevant()
-    else:
-        yield IndependentRelevance()
+    yield from (OneRelevantToken(), GivenNumberRelevant(), IndependentRelevance())
     yield from (RankOnePrecision(), FactorOutOfSums(), ChainPrecision(), HyperbolicCosine(), LogisticForm())
 
 

@@ -14,7 +14,7 @@ from symslr.check.start import simulated_start
 from symslr.expression.configuration import ConfigurationExpectation, ShiftedDensity, exactly, one_of
 from symslr.model.configuration import ALIKE, ONE, ConfigurationLaw, ConfigurationPrior, Signal, r, theta
 from symslr.model.symbols import L, chi, i, j, l, nu
-from symslr.model.task import LocationTask, Task
+from symslr.model.task import Task
 from symslr.referee import configurations
 from symslr.referee.arithmetic import CannotReferee
 from symslr.simulate.configurations import ConfigurationSampler
@@ -33,9 +33,9 @@ def start_of(task: Task) -> Verdict:
 
 
 TASKS = {
-    "coins": LocationTask(location="independent(1/3)", noise=Rational(1, 2)),
-    "signs in a chain": LocationTask(signal="1:1/2,-1:1/2", key_covariance=rho ** abs(i - j), noise=0),
-    "two of three with signs": LocationTask(location="subset(2)", signal="1:1/2,-1:1/2", noise=0),
+    "coins": Task(location="independent(1/3)", noise=Rational(1, 2)),
+    "signs in a chain": Task(signal="1:1/2,-1:1/2", key_covariance=rho ** abs(i - j), noise=0),
+    "two of three with signs": Task(location="subset(2)", signal="1:1/2,-1:1/2", noise=0),
 }
 
 
@@ -48,12 +48,12 @@ def test_a_wrong_definition_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A referee that reads keys of another strength contradicts what is drawn."""
     right = configurations._product
     monkeypatch.setattr(configurations, "_product", lambda *arguments: right(*arguments) / 2)
-    assert start_of(LocationTask(noise=0)) is Verdict.FALSE
+    assert start_of(Task(noise=0)) is Verdict.FALSE
 
 
 def test_draws_are_those_of_the_task() -> None:
     """Posterior means, configuration by configuration, against those of ``symslr.simulate.location``."""
-    task = LocationTask(signal="1:1/3,-2:2/3", prior=1 / l, key_covariance=rho ** abs(i - j), length=3, noise=0)
+    task = Task(signal="1:1/3,-2:2/3", prior=1 / l, key_covariance=rho ** abs(i - j), length=3, noise=0)
     values = {"nu": 2, "rho": Rational(1, 2)}
     sampler = LocationSampler.of(task, values)
     own = Signal((theta,), [((1,), Rational(1, 3)), ((-2,), Rational(2, 3))])

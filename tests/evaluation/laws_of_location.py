@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from sympy import Abs, Expr, Rational, exp, sign
 
-from symslr import Attention, LocationTask
+from symslr import Attention, Task
 from symslr.expression.value import Kind, Value
 from symslr.model.location import Independent
 from symslr.model.location.covariance import Covariance
 from symslr.model.symbols import i, j, l, x
-from symslr.model.task import Task
 
 HALF = Rational(1, 2)
 CHAIN = HALF ** Abs(i - j)
@@ -26,10 +25,10 @@ SIGMOID = Attention(1 / (1 + exp(-x)), normaliser=None, name="sigmoid")
 
 
 def task(length: int = 3, nu: object = 2, **law: Any) -> Task:
-    return LocationTask(nu=nu, length=length, noise=0, **law)
+    return Task(nu=nu, length=length, noise=0, **law)
 
 
-LAWS: dict[str, Callable[[], LocationTask]] = {
+LAWS: dict[str, Callable[[], Task]] = {
     "prior": lambda: task(prior=2 ** (-l)),
     "prior in a list": lambda: task(prior=[1, 5, 2]),
     "sign": lambda: task(signal=SIGNS),
@@ -60,7 +59,7 @@ LAWS: dict[str, Callable[[], LocationTask]] = {
         2, location="independent(1/3)", signal="(1,1/2):1/4,(0,1):3/4", key_covariance=exp(-((i - j) ** 2))
     ),
     "all": lambda: task(location="subset(3)", value_covariance=CHAIN),
-    "random length": lambda: LocationTask(nu=2, length={2: HALF, 3: HALF}, noise=0, signal=SIGNS),
+    "random length": lambda: Task(nu=2, length={2: HALF, 3: HALF}, noise=0, signal=SIGNS),
 }
 
 
@@ -158,10 +157,7 @@ class Brute:
 def brute_bayes(law: Task) -> float:
     if not isinstance(law.length, Expr):
         return float(
-            sum(
-                float(share) * brute_bayes(LocationTask(2, signal=law.signal, length=n, noise=0))
-                for n, share in law.length
-            )
+            sum(float(share) * brute_bayes(Task(nu=2, signal=law.signal, length=n, noise=0)) for n, share in law.length)
         )
     brute = Brute(law)
     return brute.risk(brute.posterior_mean)

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 from sympy import Rational, exp
 
-from symslr import Attention, LocationTask
+from symslr import Attention, Task
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import least_value, risk_value
 from symslr.evaluation.location.attention_function import AttentionFunction
@@ -18,7 +18,6 @@ from symslr.evaluation.location.samples import attention
 from symslr.evaluation.location.samples.attention import LargestKeys, _largest_keys
 from symslr.evaluation.location.setting import Setting
 from symslr.model.symbols import l, x
-from symslr.model.task import Task
 from symslr.simulate.location import entmax, location_monte_carlo, sparsemax
 
 ONE = Attention("top(1)")
@@ -26,7 +25,7 @@ ENTMAX = Attention("entmax")
 
 
 def task(length: int, nu: object, **law: Any) -> Task:
-    return LocationTask(length=length, nu=nu, noise=0, **law)
+    return Task(length=length, nu=nu, noise=0, **law)
 
 
 def _found(z: float, length: int, strength: int) -> float:

@@ -10,7 +10,7 @@ import pytest
 from scipy import special
 from sympy import Abs, Integer, Rational
 
-from symslr import LocationTask, SpikedSLR, bayes_risk, evaluate, softmax
+from symslr import SpikedSLR, Task, bayes_risk, evaluate, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.chains.bayes import chain_means
@@ -21,7 +21,6 @@ from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.subsets.pairs import pairs_means
 from symslr.expression.value import Kind, Value
 from symslr.model.symbols import i, j, l, nu
-from symslr.model.task import Task
 from tests.evaluation.laws_of_location import (
     CHAIN,
     EQUAL,
@@ -61,7 +60,7 @@ def test_facts() -> None:
 
 
 def test_values_go_by_symbol_or_name() -> None:
-    law = LocationTask(length=3, noise=0, prior=2 ** (-l))
+    law = Task(length=3, noise=0, prior=2 ** (-l))
     assert (
         float(bayes_value(law, {"nu": 2}))
         == float(bayes_value(law, {nu: 2}))
@@ -70,7 +69,7 @@ def test_values_go_by_symbol_or_name() -> None:
 
 
 def test_noise_adds_its_variance() -> None:
-    noisy = LocationTask(nu=2, length=3, noise=HALF, prior=2 ** (-l))
+    noisy = Task(nu=2, length=3, noise=HALF, prior=2 ** (-l))
     assert float(bayes_value(noisy)) == pytest.approx(float(bayes_value(law_called("prior"))) + 0.25, rel=1e-12)
     assert float(risk_value(noisy, softmax, 1)) == pytest.approx(
         float(risk_value(law_called("prior"), softmax, 1)) + 0.25, rel=1e-12

@@ -15,7 +15,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy.special import expit, gamma, hyp1f1, log_ndtr
 from sympy import Abs, Expr, Heaviside, Integer, Max, Rational, erf, exp, log, sign, tanh
 
-from symslr import Attention, LocationTask, softmax
+from symslr import Attention, Task, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import least_value, risk_value
 from symslr.evaluation.location.attention_function import ParameterValues
@@ -89,7 +89,7 @@ def definition(log_kernel: LogKernel, scale: float, correlation: float = 0.0, *,
 
 
 def found(kernel: Expr, scale: int, normaliser: str | None = "sum", **law: Any) -> Any:
-    task = LocationTask(nu=4, length=2, noise=0, prior=l, **law)
+    task = Task(nu=4, length=2, noise=0, prior=l, **law)
     attention = Attention(kernel, normaliser=normaliser, name="own")
     return risk_value(task, attention, scale, seconds=120.0)
 
@@ -143,7 +143,7 @@ def test_panels_are_halved_where_a_kernel_jumps() -> None:
     """Between the nodes on both sides of the jump there is no mass."""
     from symslr.evaluation.location.setting import Setting
 
-    setting = Setting.of(LocationTask(nu=4, length=2, noise=0))
+    setting = Setting.of(Task(nu=4, length=2, noise=0))
     nodes, logs = PANELS[0].nodes_for(setting, lambda keys: np.log1p(1.0 * (keys[:, 0] > 1 / 3)), 1.0)
     above = nodes.keys[logs > 0, 0].min()
     below = nodes.keys[logs == 0, 0].max()
@@ -178,7 +178,7 @@ def test_a_head_sees_keys_along_one_direction(monkeypatch: pytest.MonkeyPatch, n
 
     monkeypatch.setattr(tabled, "nodes", refused)
     kernel, log_kernel, _ = KERNELS[name]
-    law = LocationTask(nu=2, signal="(1,0):1/2,(0,1):1/2", length=2, noise=0)
+    law = Task(nu=2, signal="(1,0):1/2,(0,1):1/2", length=2, noise=0)
     risks = Risk.of(Attention(kernel), law, 10)
     scales = np.array([[0.7, -0.3]])
     found = risks.value(ParameterValues(scales, np.zeros(1), 0.0, ()))
@@ -187,7 +187,7 @@ def test_a_head_sees_keys_along_one_direction(monkeypatch: pytest.MonkeyPatch, n
 
 def test_a_steep_kernel_along_two_directions_at_its_best() -> None:
     """A hump is best at the scale 0, where all attend alike; there was no answer in two minutes, or one above that."""
-    law = LocationTask(nu=2, signal="(1,0):1/2,(0,1):1/2", length=3, noise=0)
+    law = Task(nu=2, signal="(1,0):1/2,(0,1):1/2", length=3, noise=0)
     hump, kink = (least_value(law, Attention(KERNELS[name][0]))[0] for name in ("a narrow hump", "a kink"))
     assert abs(float(hump) - 2 / 3) <= float(hump.error)
     assert kink.digits >= 13
@@ -203,7 +203,7 @@ def absolute_moment(power: float, mean: float) -> float:
 @pytest.mark.parametrize("power", [Rational(-1, 4), Rational(-2, 5), Rational(-9, 20)])
 def test_a_weight_with_a_pole_that_has_means(power: Rational) -> None:
     """A node at 0 made the weight infinite, which was refused; its mean and mean square are confluent hypergeometric."""
-    law = LocationTask(nu=2, prior=1 / l, signal="1:1/3,-2:2/3", length=3, noise=0)
+    law = Task(nu=2, prior=1 / l, signal="1:1/3,-2:2/3", length=3, noise=0)
     found = risk_value(law, Attention(Abs(x) ** power, None), Rational(3, 2))
     p, centres = float(power), np.sqrt(2.0) * np.array([1.0, -2.0])
     hit, square = (SHARES @ [absolute_moment(q, m) for m in centres] for q in (p, 2 * p))
@@ -213,7 +213,7 @@ def test_a_weight_with_a_pole_that_has_means(power: Rational) -> None:
 
 @pytest.mark.parametrize("power", [Rational(-1, 2), Rational(-3, 5)])
 def test_a_weight_without_a_mean_square_is_refused(power: Rational) -> None:
-    law = LocationTask(nu=2, prior=1 / l, length=3, noise=0)
+    law = Task(nu=2, prior=1 / l, length=3, noise=0)
     with pytest.raises(CannotEvaluate, match="mean square"):
         risk_value(law, Attention(Abs(x) ** power, None), 1)
 
@@ -238,7 +238,7 @@ def test_a_growing_weight_has_its_mean_square_far_from_tokens(keys: Any, values:
 
     Two keys have the correlation 1/2, and values 0 or 1/2.
     """
-    law = LocationTask(nu=1, prior=l, key_covariance=keys, value_covariance=values, length=2, noise=0)
+    law = Task(nu=1, prior=l, key_covariance=keys, value_covariance=values, length=2, noise=0)
     found = risk_value(law, Attention(exp(x), None), scale)
     a, shared = float(scale), 0.0 if values is None else 0.5
     hit = np.exp(a**2 / 2) * (np.exp(a) + shared)
@@ -249,7 +249,7 @@ def test_a_growing_weight_has_its_mean_square_far_from_tokens(keys: Any, values:
 
 def test_a_search_passes_scales_at_which_a_weight_overflows() -> None:
     """Regression: squares beyond float64 ended the search in 'SVD did not converge'."""
-    found, _ = least_value(LocationTask(nu=1, prior=l, length=2, noise=0), Attention(exp(x), None), {})
+    found, _ = least_value(Task(nu=1, prior=l, length=2, noise=0), Attention(exp(x), None), {})
     scales = np.linspace(0.01, 2, 20_000)
     expected = np.min(1 - np.exp(-(scales**2)) / (1 + np.exp(-2 * scales)))
     assert abs(float(found) - expected) < 1e-8
@@ -276,7 +276,7 @@ def test_weights_whose_mean_overflows(kernel: Expr, law: dict[str, Any], varianc
 @pytest.mark.parametrize("law", [{}, {"key_covariance": CHAIN}, {"location": "subset(2)"}], ids=str)
 def test_a_constant_factor_of_weights_alone_does_not_count(law: dict[str, Any]) -> None:
     """The square of e^-400 is 0 in float64: the risk was 1 +- 1e-15."""
-    task = LocationTask(nu=4, length=5, noise=0, prior=l, **law)
+    task = Task(nu=4, length=5, noise=0, prior=l, **law)
     for kernel, plain in (
         (exp(x - 400), exp(x)),
         (exp(x + 400), exp(x)),
@@ -288,7 +288,7 @@ def test_a_constant_factor_of_weights_alone_does_not_count(law: dict[str, Any]) 
 
 def test_positions_whose_weights_vanish_beside_others_count_for_nothing() -> None:
     """exp(x - l^2) at the 30th position is e^-900 of the first's."""
-    task = LocationTask(nu=1, length=30, noise=0, prior=exp(-l))
+    task = Task(nu=1, length=30, noise=0, prior=exp(-l))
     value = risk_value(task, Attention(exp(x), normaliser=None).having(bias=-(l**2)), 1)
     prior = np.exp(-np.arange(1.0, 31.0)) / np.sum(np.exp(-np.arange(1.0, 31.0)))
     bias = -(np.arange(1.0, 31.0) ** 2)
@@ -300,7 +300,7 @@ def test_positions_whose_weights_vanish_beside_others_count_for_nothing() -> Non
 @pytest.mark.parametrize("law", [{}, {"key_covariance": CHAIN}], ids=str)
 def test_a_kernel_that_vanishes_at_the_scale_0_has_a_least_risk(law: dict[str, Any]) -> None:
     """At 0 the weights x^2 have no normaliser: NumPy's words on an empty array were the answer."""
-    task = LocationTask(nu=4, length=2, noise=0, prior=l, **law)
+    task = Task(nu=4, length=2, noise=0, prior=l, **law)
     for offset in (0, 1):
         attention = Attention(x**2, offset=offset)
         with pytest.raises(CannotEvaluate, match="vanishes at every token"):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from sympy import Abs, Heaviside, Rational, exp, log, sign
 
-from symslr import Attention, LocationTask, softmax
+from symslr import Attention, Task, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.attention_function import AttentionFunction, ParameterValues
@@ -27,7 +28,6 @@ from symslr.evaluation.location.tables.rules import FINE, Rule
 from symslr.expression.value import Kind
 from symslr.model.location import Independent
 from symslr.model.symbols import L, i, j, l, x
-from symslr.model.task import Task
 from symslr.simulate.location import LocationSampler
 
 HALF = Rational(1, 2)
@@ -39,7 +39,7 @@ SIGMOID = Attention(1 / (1 + exp(-x)), normaliser=None, name="sigmoid")
 
 
 def task(length: Any, nu: object = 4, **law: Any) -> Task:
-    return LocationTask(nu=nu, length=length, noise=0, **law)
+    return Task(nu=nu, length=length, noise=0, **law)
 
 
 def row(law: Task, attention: Attention, scale: float) -> np.ndarray:
@@ -57,9 +57,7 @@ def drawn(law: Task, attend: Any, count: int, seed: int) -> tuple[float, float]:
     for _ in range(20):
         total = np.zeros(3)
         for length, share in lengths:
-            at = LocationTask(
-                law.nu, law.location, law.prior, law.signal, law.key_covariance, law.value_covariance, length, 0
-            )
+            at = replace(law, length=length, noise=0)
             sample = LocationSampler.of(at, {}).draw(count // 20, rng)
             f = np.sum(attend(sample.chi[..., 0]) * sample.z, axis=1)
             total += share * np.array([sample.y @ sample.y, sample.y @ f, f @ f]) / len(f)

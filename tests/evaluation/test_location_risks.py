@@ -10,14 +10,13 @@ import pytest
 from scipy.optimize import minimize
 from sympy import Abs, Expr, Max, Rational, cos, exp, gamma, log, sin, sqrt
 
-from symslr import Attention, LocationTask, SpikedSLR, evaluate, minimal_risk, softmax
+from symslr import Attention, SpikedSLR, Task, evaluate, minimal_risk, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.minima.search import _least_scale
 from symslr.model.location import Independent
 from symslr.model.location.covariance import Covariance
 from symslr.model.symbols import L, i, j, l, x
-from symslr.model.task import Task
 from tests.evaluation.laws_of_location import (
     EQUAL,
     HALF,
@@ -157,7 +156,7 @@ def test_heads_that_come_together_have_the_risk_of_the_kernel_and_its_slope(head
     starts = product((-2.0, -0.5, 0.5, 2.0), *[(-3.0, 3.0)] * (heads - 2))
     truth = min(minimize(risk, start, method="Nelder-Mead", options={"fatol": 1e-13}).fun for start in starts)
     kernel = SIGMOID.kernel.subs(x, -x) if mirrored else SIGMOID.kernel
-    law = LocationTask(length=2, nu=4, noise=0)
+    law = Task(length=2, nu=4, noise=0)
     value, places = least_value(law, Attention(kernel, normaliser=None).having(heads=heads, separate=True))
     assert abs(float(value) - truth) < float(value.error) < 2e-7
     assert "come together" in value.method
@@ -182,7 +181,7 @@ def test_separate_heads_that_nothing_normalises(
     """Regression: keys were drawn, or laid out on a grid, where moments of one token are enough; and searches began too far out."""
     tokens = np.arange(-15.0, 20.0, 0.005)
     truth = spanned([written(a * tokens) for a in near], tokens, float(strength), length)
-    law = LocationTask(length=length, nu=strength, noise=0)
+    law = Task(length=length, nu=strength, noise=0)
     value, _ = least_value(law, Attention(kernel, normaliser=None).having(heads=2, separate=True))
     assert "one-token tables" in value.method
     assert -1e-4 < float(value) - truth < float(value.error) + 1e-12
@@ -192,7 +191,7 @@ def test_separate_heads_that_nothing_normalises(
 @pytest.mark.parametrize("length", [3, 12])
 def test_two_heads_are_no_worse_than_one(length: int) -> None:
     """Regression: 0.921 at L = 12, where one head has 11/12 at scale 0."""
-    law = LocationTask(length=length, nu=5, noise=0)
+    law = Task(length=length, nu=5, noise=0)
     value, _ = least_value(law, Attention(cos(x) + 2).having(heads=2))
     assert float(value) <= 1 - 1 / length + float(value.error)
     assert float(value.error) < 1e-11
@@ -202,7 +201,7 @@ def test_a_bias_that_makes_a_sigmoid_an_exponential_is_found() -> None:
     """Of a signal of either sign at nu = 4 and L = 3: with kappa = e^(a x) 1 - R is cosh^2(2 a) e^(-a^2)/(cosh(4 a) + 2)."""
     scales = np.linspace(0, 2, 2001)
     truth = np.min(1 - np.cosh(2 * scales) ** 2 * np.exp(-(scales**2)) / (np.cosh(4 * scales) + 2))
-    law = LocationTask(length=3, nu=4, noise=0, signal="1:1/2,-1:1/2")
+    law = Task(length=3, nu=4, noise=0, signal="1:1/2,-1:1/2")
     value, _ = least_value(law, Attention(SIGMOID.kernel, normaliser=None).having(bias="free"))
     assert abs(float(value) - truth) < 1e-6
     assert truth < 0.663
@@ -213,7 +212,7 @@ def test_what_a_kernel_is_far_out_is_found_with_how_far_the_risk_may_still_fall(
     """Regression: 2/3 and 0.662847 with 13 digits, 0.66 +- 9e-3; as b grows exp(-(a x + b)^2) is exp(-2 a b x): the truth above."""
     scales = np.linspace(0.2, 0.4, 200_001)
     truth = np.min(1 - np.cosh(2 * scales) ** 2 * np.exp(-(scales**2)) / (np.cosh(4 * scales) + 2))
-    law = LocationTask(length=3, nu=4, noise=0, signal="1:1/2,-1:1/2")
+    law = Task(length=3, nu=4, noise=0, signal="1:1/2,-1:1/2")
     value, _ = least_value(law, Attention(kernel, normaliser=None).having(bias="free"))
     assert abs(float(value.value) - truth) <= float(value.error) + 1e-11
     assert float(value.error) < 1e-4
@@ -221,7 +220,7 @@ def test_what_a_kernel_is_far_out_is_found_with_how_far_the_risk_may_still_fall(
 
 def test_no_bias_is_worse_than_a_constant_attention() -> None:
     """Regression: 0.7082; at a = 0 and b = 1 a relu is constant, whose risk is 1 - 1/L."""
-    law = LocationTask(length=3, nu=4, noise=0, signal="1:1/2,-1:1/2")
+    law = Task(length=3, nu=4, noise=0, signal="1:1/2,-1:1/2")
     value, _ = least_value(law, Attention(Max(x, 0), normaliser=None).having(bias="free"))
     assert float(value) <= 2 / 3 + float(value.error) < 0.667
 
@@ -264,7 +263,7 @@ def test_what_is_matched_is_optimal_and_the_rest_is_not() -> None:
     ],
 )
 def test_the_matched_sigmoid_is_the_posterior_of_coins(law: dict[str, Any]) -> None:
-    coins = LocationTask(nu=2, noise=0, **law)
+    coins = Task(nu=2, noise=0, **law)
     value, places = least_value(coins, SIGMOID.having(bias="matched"))
     assert float(value) == pytest.approx(float(bayes_value(coins)), rel=1e-11)
     theta = float(coins.signal.support[0][0][0])
@@ -324,9 +323,9 @@ def test_what_has_no_number_is_refused_in_one_line() -> None:
     with pytest.raises(CannotEvaluate, match="hidden configurations"):
         least_value(task(40, location="independent(1/2)", key_covariance=1 / (1 + (i - j) ** 2)), softmax)
     with pytest.raises(ValueError, match="no value for nu"):
-        bayes_value(LocationTask(length=3, noise=0, prior=2 ** (-l)))
+        bayes_value(Task(length=3, noise=0, prior=2 ** (-l)))
     with pytest.raises(ValueError, match="unknown symbol 'mu' in values; the expression has nu"):
-        bayes_value(LocationTask(length=3, noise=0), {"mu": 1})
+        bayes_value(Task(length=3, noise=0), {"mu": 1})
     with pytest.raises(CannotEvaluate, match="more parameters than one scale"):
         risk_value(law_called("sign"), softmax.having(heads=2), 1)
     with pytest.raises(ValueError, match="does not change a normalised attention"):
@@ -346,7 +345,7 @@ def test_the_deepest_valley_may_lie_between_points_of_a_grid() -> None:
 
 def test_a_least_risk_that_no_scale_attains_says_how_far_it_may_fall() -> None:
     """At large scales 1 + x^2 is the square, whose risk with a shift is a ratio of moments; the best constant grows as well."""
-    law, shift = LocationTask(length=2, noise=0), np.linspace(-6, 6, 120_001)
+    law, shift = Task(length=2, noise=0), np.linspace(-6, 6, 120_001)
     keys = np.sqrt(2) + shift
     fourth = shift**4 + 6 * shift**2 + keys**4 + 6 * keys**2 + 6
     least = float(np.min(1 - (1 + keys**2) ** 2 / fourth))
@@ -373,12 +372,12 @@ def test_a_least_risk_that_no_scale_attains_says_how_far_it_may_fall() -> None:
     ("task", "power"),
     [
         (
-            LocationTask(nu=2, location="subset(2)", length=4, noise=Rational(1, 2)),
+            Task(nu=2, location="subset(2)", length=4, noise=Rational(1, 2)),
             Rational(1, 2) + Rational(1, 4),
         ),
-        (LocationTask(nu=3, location="one", prior=2 ** (-l), length=5, noise=0), Rational(1)),
+        (Task(nu=3, location="one", prior=2 ** (-l), length=5, noise=0), Rational(1)),
         (
-            LocationTask(
+            Task(
                 nu=2,
                 location="independent(1/3)",
                 value_covariance=Rational(1, 2) ** Abs(i - j),
@@ -399,12 +398,12 @@ def test_an_attention_that_is_nothing_leaves_the_labels(task: Task, power: Expr,
 
 def test_an_attention_that_is_not_nothing_at_the_scale_zero() -> None:
     """With a bias, and for a kernel that is 1 at 0, tokens get weight: E r^T r - (E sum r)^2/L."""
-    task = LocationTask(nu=2, location="subset(2)", length=4, noise=0)
+    task = Task(nu=2, location="subset(2)", length=4, noise=0)
     found = risk_value(task, Attention(exp(x), normaliser=None, name="own"), 0)
     assert abs(float(found.value) - 0.25) <= float(found.error) < 1e-12
 
 
 @pytest.mark.parametrize(("kernel", "place"), [(1 + x**2, 1.4587), (exp(-x), -(2**0.5))])
 def test_of_an_even_kernel_the_positive_scale_is_told(kernel: Expr, place: float) -> None:
-    _, places = least_value(LocationTask(prior=l, length=5, noise=0, nu=2), Attention(kernel))
+    _, places = least_value(Task(prior=l, length=5, noise=0, nu=2), Attention(kernel))
     assert float(places["a"]) == pytest.approx(place, abs=2e-3)

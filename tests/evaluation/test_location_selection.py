@@ -15,7 +15,7 @@ from symslr.evaluation.location.tables.rules import COARSE, FINE
 from symslr.evaluation.location.tables.selection import selected_row
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention
-from symslr.model.task import LocationTask
+from symslr.model.task import Task
 
 SELECTIONS = (
     Attention("sparsemax"),
@@ -28,7 +28,7 @@ SCALES = (0.1, 0.6, -1.3, 20.0)
 
 
 def attend(selection: Attention, length: int, signal: str = "1:1") -> AttentionFunction:
-    return AttentionFunction.of(selection, Setting.of(LocationTask(2, length=length, noise=0, signal=signal).at({})))
+    return AttentionFunction.of(selection, Setting.of(Task(nu=2, length=length, noise=0, signal=signal).at({})))
 
 
 def at(scale: float) -> ParameterValues:
@@ -70,7 +70,7 @@ def test_sparsemax_of_two_tokens_is_linear_between_its_ends(scale: float) -> Non
 
 
 def test_a_least_risk_is_no_higher_than_risks_beside_it() -> None:
-    task, selection = LocationTask(2, length=3, noise=0), Attention("sparsemax")
+    task, selection = Task(nu=2, length=3, noise=0), Attention("sparsemax")
     least, places = least_value(task, selection)
     assert least.kind is Kind.ESTIMATED
     assert least.digits >= 13
@@ -79,5 +79,5 @@ def test_a_least_risk_is_no_higher_than_risks_beside_it() -> None:
 
 
 def test_tokens_of_one_score_share_the_weight() -> None:
-    task = LocationTask(2, length=3, noise=0)
+    task = Task(nu=2, length=3, noise=0)
     assert float(risk_value(task, Attention("entmax"), 0)) == pytest.approx(2 / 3)

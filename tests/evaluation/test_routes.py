@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sympy import Expr, Integer, Max
 
-from symslr import LocationTask, SpikedSLR, bayes_risk, population_risk, softmax, softplus
+from symslr import SpikedSLR, Task, bayes_risk, population_risk, softmax, softplus
 from symslr.cli import options
 from symslr.evaluation.engine import BACKENDS, EXPONENTIAL, USUAL, evaluate
 from symslr.evaluation.errors import CannotEvaluate
@@ -34,7 +34,7 @@ def test_the_tables_of_the_manual_are_those_of_the_routes() -> None:
 
 
 def test_what_a_route_lacks_is_said() -> None:
-    chain = LocationTask(nu=2, key_covariance="(1/2)**abs(i-j)", length=4, noise=0)
+    chain = Task(nu=2, key_covariance="(1/2)**abs(i-j)", length=4, noise=0)
     assert FORMULA.lacks(chain) == "independent keys"
     taken = next(route for route in BAYES if route.lacks(Setting.of(chain)) is None)
     assert bayes_value(chain).method == taken.method
@@ -70,7 +70,7 @@ def test_the_help_says_what_the_routes_do() -> None:
     assert f"by default {USUAL['arb']}" in options.RiskDigitsOption.help
     assert "float64" in BACKENDS[next(iter(USUAL))].method
     assert "float64" in options.RiskDigitsOption.help
-    task, chosen = LocationTask(nu=2, length=3, noise=0, location="subset(2)"), attention_of("sparsemax")
+    task, chosen = Task(nu=2, length=3, noise=0, location="subset(2)"), attention_of("sparsemax")
     with pytest.raises(CannotEvaluate, match=r"^certified: not available .* needs one kernel of single keys"):
         risk_value(task, chosen, 1, backend="arb")
 

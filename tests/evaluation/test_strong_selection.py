@@ -24,7 +24,7 @@ from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.symbols import x as token
-from symslr.model.task import LocationTask
+from symslr.model.task import Task
 from symslr.theory import population_risk
 from tests.evaluation.pairs import Array, risk_of_a_pair
 
@@ -148,7 +148,7 @@ def test_a_limit_of_few_digits_is_told() -> None:
 
 def test_noise_that_is_no_binary_number_is_rounded() -> None:
     """Regression: every position is relevant, and 16/25 had the error 0."""
-    found = bayes_value(LocationTask(nu=3, location="subset(2)", length=2, noise=Rational(4, 5)), {})
+    found = bayes_value(Task(nu=3, location="subset(2)", length=2, noise=Rational(4, 5)), {})
     with mpmath.workdps(120):
         assert 0 < abs(mpmath.mpf(found.value) - mpmath.mpf(16) / 25) <= found.error < mpmath.mpf("1e-30")
 

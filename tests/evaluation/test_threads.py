@@ -14,7 +14,7 @@ from symslr import SpikedSLR, bayes_risk, evaluate, linear, population_risk, sof
 from symslr.evaluation import minimise
 from symslr.evaluation.location import risk_value
 from symslr.model.symbols import a
-from symslr.model.task import LocationTask
+from symslr.model.task import Task
 from symslr.parallel.blas import on_one_blas_thread
 from symslr.referee.referee import referee
 from symslr.referee.work import SECOND
@@ -64,7 +64,7 @@ def test_products_take_one_thread_and_what_there_was_is_given_back(monkeypatch: 
     with threadpool_limits(2, user_api="blas"):
         before = threads_of_blas()
         evaluate(RISK, {"L": 2, "nu": Fraction(11, 13)}, backend="numpy")
-        risk_value(LocationTask(length=3, noise=0, location="subset(2)"), softmax, 1, {"nu": 2})
+        risk_value(Task(length=3, noise=0, location="subset(2)"), softmax, 1, {"nu": 2})
         assert threads_of_blas() == before
     assert {name: set(one) for name, one in seen.items()} == {"engine": {1}, "location.risk": {1}}
 

@@ -15,7 +15,7 @@ from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import ScalarLaw, laplace, normal, student
 from symslr.model.symbols import Delta, L, chi, epsilon, l, nu, x
-from symslr.model.task import LocationTask, Task
+from symslr.model.task import Task
 from symslr.theory import population_risk
 
 SPARSEMAX = Attention("sparsemax")
@@ -59,7 +59,7 @@ def test_all_tokens_are_softmax():
 def test_the_relevant_token_has_a_law_of_its_own():
     """Spiked-SLR given as a weight, beside the same law of location, whose rules share nothing but the search."""
     found, places = least_value(SpikedSLR(2).with_length(3), SPARSEMAX, {"Delta": 0}, None, SECONDS)
-    known, _ = least_value(LocationTask(2, length=3, noise=0), SPARSEMAX)
+    known, _ = least_value(Task(nu=2, length=3, noise=0), SPARSEMAX)
     assert abs(float(found.value - known.value)) < 5 * float(found.error)
     assert 0.1 < float(places["a"].value) < 2
 

@@ -22,7 +22,7 @@ SPIKED = s.SpikedSLR(length=3, noise=0)
 LINEAR, BAYES = s.population_risk(SPIKED, "linear"), s.bayes_risk(SPIKED)
 RIGHT = "1 - (1 + a*sqrt(nu))**2/(3 + 2*a*sqrt(nu) + a**2*(nu + 3))"
 ANY_LENGTH = "Delta**2 + 1 - (1 + a*sqrt(nu))**2/(L + 2*a*sqrt(nu) + a**2*(nu + L))"
-PRIOR = s.LocationTask("nu", length=2, prior="2**(-l)", noise=0)
+PRIOR = s.Task(length=2, prior="2**(-l)", noise=0)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ PRIOR = s.LocationTask("nu", length=2, prior="2**(-l)", noise=0)
         (BAYES, BAYES.conditioned()),
         (BAYES.diff("nu"), BAYES.conditioned().diff(nu)),
         (s.bayes_risk(s.SpikedSLR(length={1: "1/3", 3: "2/3"}, noise=0)), 2 * BAYES.conditioned() / 3),
-        (s.bayes_risk(s.LocationTask("nu", length=3, noise=0)), BAYES.conditioned()),  # which is spiked
+        (s.bayes_risk(s.Task(length=3, noise=0)), BAYES.conditioned()),  # which is spiked
     ],
     ids=["Bayes", "derivative", "random length", "location"],
 )
@@ -118,7 +118,7 @@ def test_a_law_of_location_by_its_definition() -> None:
     assert not risk.compare_with("1 - nu/10")
     assert risk.compare_with(risk.expr.definition())
     assert risk.compare_with(risk.expr)
-    given = s.bayes_risk(s.LocationTask("2", length=2, prior="2**(-l)", noise=0))
+    given = s.bayes_risk(s.Task(nu="2", length=2, prior="2**(-l)", noise=0))
     assert not given.compare_with("1/3")
 
 

@@ -25,10 +25,10 @@ from symslr.symbols import L, a, nu, x
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SPIKED = s.SpikedSLR(length=3, noise=0)
 LOCATED = {
-    "prior": s.LocationTask("nu", length=4, prior="2**(-l)", noise=0),
-    "signs": s.LocationTask("nu", length=3, signal={1: "2/3", -1: "1/3"}, noise=0),
-    "subset": s.LocationTask("nu", "subset(2)", length=4, noise=0),
-    "coins": s.LocationTask("nu", "independent(1/4)", length=3, noise=0),
+    "prior": s.Task(length=4, prior="2**(-l)", noise=0),
+    "signs": s.Task(length=3, signal={1: "2/3", -1: "1/3"}, noise=0),
+    "subset": s.Task(location="subset(2)", length=4, noise=0),
+    "coins": s.Task(location="independent(1/4)", length=3, noise=0),
 }
 TASKS = {
     "spiked": SPIKED,
@@ -88,7 +88,7 @@ def test_known_values() -> None:
 BY_WEIGHT = {"fitted", "bayes_optimal", "simulate_fit", "landscape"}
 REFUSED = {
     "token laws": {"landscape", "bayes_optimal"},
-    **{name: {"derivation", "as_integral", *BY_WEIGHT} for name in ("prior", "subset", "coins")},
+    **{name: {"as_integral", *BY_WEIGHT} for name in ("prior", "subset", "coins")},
 }
 """What a kind of task has not, and refuses in one line."""
 
@@ -417,18 +417,18 @@ def test_separation_and_landscape() -> None:
 
 def test_selections_on_a_weight_and_on_a_law() -> None:
     on_weight = s.population_risk(SPIKED, "sparsemax")(nu=2, a=1)
-    on_law = s.population_risk(s.LocationTask("nu", length=3, noise=0), "sparsemax")(nu=2, a=1)
+    on_law = s.population_risk(s.Task(length=3, noise=0), "sparsemax")(nu=2, a=1)
     assert abs(float(on_weight) - float(on_law)) <= float(on_weight.error) + float(on_law.error)
 
 
 def test_the_largest_token_at_any_length() -> None:
     """1 - P^2, P = int phi(x - sqrt(nu)) Phi(x)^(L-1) dx: 4 and 3 digits after 59 s and 41 s, by samples. Law and weight agree."""
     for length, strength, truth in ((8, 2, 0.724899459171311), (1000, 12, 0.657609882017062)):
-        for task in (s.SpikedSLR(strength, length, 0), s.LocationTask(strength, length=length, noise=0)):
+        for task in (s.SpikedSLR(strength, length, 0), s.Task(nu=strength, length=length, noise=0)):
             found = s.least_risk(task, "top(1)")()
             assert abs(float(found) - truth) <= float(found.error) < 1e-12
             assert found.at["a"].method == "every a > 0"
-    away = s.least_risk(s.LocationTask(2, length=3, signal={-1: 1}, noise=0), "top(1)")()
+    away = s.least_risk(s.Task(nu=2, length=3, signal={-1: 1}, noise=0), "top(1)")()
     assert away.at["a"].method == "every a < 0"
     assert abs(float(away) - 0.4446716141507) < 1e-12
     at_a_negative_scale = s.population_risk(SPIKED, "top(1)")(nu=2, a="-1/20")

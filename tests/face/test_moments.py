@@ -22,9 +22,9 @@ from tests.face.test_face import TASKS
 NU = 2
 EVERY = {
     **TASKS,
-    "subset among a chain": s.LocationTask(location="subset(2)", key_covariance="(1/2)**abs(i-j)", length=4, noise=0),
-    "values along a chain": s.LocationTask(prior="1/l", value_covariance="(1/2)**abs(i-j)", length=3, noise=0),
-    "two directions": s.LocationTask(signal="(1,1/2):1/4,(0,1):3/4", length=3, noise=0),
+    "subset among a chain": s.Task(location="subset(2)", key_covariance="(1/2)**abs(i-j)", length=4, noise=0),
+    "values along a chain": s.Task(prior="1/l", value_covariance="(1/2)**abs(i-j)", length=3, noise=0),
+    "two directions": s.Task(signal="(1,1/2):1/4,(0,1):3/4", length=3, noise=0),
 }
 BY_WEIGHT: dict[str, Callable[[Any, int], Any]] = {
     "spiked": lambda chi, at: np.sum(norm.logpdf(chi - np.sqrt(NU) * (np.arange(3) == at)), axis=-1),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sympy import Abs, Expr, Integer, Min, Rational, S, Symbol, exp, sign, sqrt
 
-from symslr import LocationTask, SpikedSLR, Task
+from symslr import SpikedSLR, Task
 from symslr.model.asked import problem
 from symslr.model.location import Covariance, Independent, OnePosition, SignalLaw, Subset
 from symslr.model.location.covariance import AutoRegressive, Equicorrelated
@@ -40,7 +40,7 @@ rho = "1/2"
 
 def test_a_file_says_what_keyword_arguments_say() -> None:
     model = model_from_text(WRITTEN, "mine.toml")
-    assert model.task == LocationTask(
+    assert model.task == Task(
         nu=2 * nu,
         location="one",
         prior=2 ** (-l),
@@ -117,9 +117,9 @@ def test_structures_are_those_of_the_matrix(name: str) -> None:
 
 
 def test_nothing_said_is_spiked_slr_and_one_correlation_a_stronger_signal() -> None:
-    assert LocationTask() == SpikedSLR().named("location") == Task(name="location")
-    shifted = LocationTask(key_covariance=rho ** sign(Abs(i - j))).without_common_shift()
-    assert shifted.law.weight.subs({rho: HALF, nu: 1}) == LocationTask(nu=2).law.weight
+    assert Task() == SpikedSLR().named("location") == Task(name="location")
+    shifted = Task(key_covariance=rho ** sign(Abs(i - j))).without_common_shift()
+    assert shifted.law.weight.subs({rho: HALF, nu: 1}) == Task(nu=2).law.weight
 
 
 def test_what_does_not_reduce_says_so() -> None:
@@ -136,7 +136,7 @@ def test_what_does_not_reduce_says_so() -> None:
         {"signal": {(1, 0): HALF, (0, 1): HALF}},
     ]
     for keywords in others:
-        assert not LocationTask(**keywords).has_weight
+        assert not Task(**keywords).has_weight
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -171,17 +171,17 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("keywords", "match"), REFUSED, ids=[str(index) for index in range(len(REFUSED))])
 def test_what_is_no_law_is_refused_in_one_line(keywords: dict[str, Any], match: str) -> None:
     with pytest.raises(ValueError, match=match) as refusal:
-        LocationTask(**keywords)
+        Task(**keywords)
     assert "\n" not in str(refusal.value)
 
 
 def test_values_that_make_it_no_task_are_refused() -> None:
-    task = LocationTask(key_covariance=rho ** Abs(i - j), length=3)
-    assert task.at({rho: HALF}).free_symbols == LocationTask(length=3).free_symbols
+    task = Task(key_covariance=rho ** Abs(i - j), length=3)
+    assert task.at({rho: HALF}).free_symbols == Task(length=3).free_symbols
     with pytest.raises(ValueError, match="not positive definite"):
         task.at({rho: 2})
     with pytest.raises(ValueError, match="s <= L"):
-        LocationTask(location=Subset(3)).at({L: 2})
+        Task(location=Subset(3)).at({L: 2})
 
 
 def test_a_law_of_location_and_a_weight_are_not_combined() -> None:

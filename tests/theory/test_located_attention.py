@@ -11,7 +11,7 @@ from sympy import Abs, Indexed, Rational, Sum, Symbol, cosh, exp
 from symslr.evaluation import evaluate
 from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import L, chi, i, j, l, nu, x
-from symslr.model.task import LocationTask, Task
+from symslr.model.task import Task
 from symslr.simulate.location import LocationSampler, Posterior
 from symslr.theory import bayes_risk, optimal_attention
 from symslr.theory.located_attention import (
@@ -83,9 +83,9 @@ def test_it_is_called_what_it_is(name: str) -> None:
 
 
 def test_keys_that_are_alike_have_no_bias_by_position() -> None:
-    signs = LocationTask(key_covariance=ALIKE, signal="1:2/3,-1:1/3")
+    signs = Task(key_covariance=ALIKE, signal="1:2/3,-1:1/3")
     assert optimal_attention(signs).reading == TWO + FILTER
-    five = LocationTask(signal="1:1/5,2:1/5,3:1/5,4:1/5,5:1/5")
+    five = Task(signal="1:1/5,2:1/5,3:1/5,4:1/5,5:1/5")
     assert optimal_attention(five).reading == "Bayes-softmax over 5 heads and tokens"
 
 
@@ -94,11 +94,11 @@ def test_keys_that_are_alike_have_no_bias_by_position() -> None:
     [("1:1", "softmax"), ("1:2/3,-1:1/3", TWO), ("1:1/2,-1:1/2", "attention with kernel cosh, normalised")],
 )
 def test_a_cosh_in_the_prior_is_no_kernel(signal: str, reading: str) -> None:
-    assert optimal_attention(LocationTask(prior=cosh(l) ** -1, signal=signal)).reading == reading + BIAS
+    assert optimal_attention(Task(prior=cosh(l) ** -1, signal=signal)).reading == reading + BIAS
 
 
 def test_a_random_length_has_the_formula_of_every_length() -> None:
-    task = LocationTask(length={2: Rational(1, 3), 5: Rational(2, 3)}, prior=1 / (1 + L))
+    task = Task(length={2: Rational(1, 3), 5: Rational(2, 3)}, prior=1 / (1 + L))
     found = optimal_attention(task)
     assert found.task == task
     assert found.weight == optimal_attention(replace(task, length=L)).weight
@@ -107,12 +107,12 @@ def test_a_random_length_has_the_formula_of_every_length() -> None:
 def test_signals_of_their_own_among_correlated_keys_are_named() -> None:
     signs = {"signal": "1:1/2,-1:1/2"}
     for location in ("subset(2)", "independent(1/3)"):
-        found = optimal_attention(LocationTask(location=location, key_covariance=CHAIN, **signs))
+        found = optimal_attention(Task(location=location, key_covariance=CHAIN, **signs))
         assert found.reading == SETS.replace("positions,", "positions and their signals,")
         assert found.where[0].startswith(f"{MEAN}, and over their signals, theta[l] from ")
-        assert optimal_attention(LocationTask(location=location, **signs)).where == ()
-        assert optimal_attention(LocationTask(location=location, key_covariance=CHAIN)).reading == SETS
-    assert optimal_attention(LocationTask(key_covariance=CHAIN, **signs)).where == ()
+        assert optimal_attention(Task(location=location, **signs)).where == ()
+        assert optimal_attention(Task(location=location, key_covariance=CHAIN)).reading == SETS
+    assert optimal_attention(Task(key_covariance=CHAIN, **signs)).where == ()
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_signals_of_their_own_among_correlated_keys_are_named() -> None:
 )
 def test_keys_that_are_alike_in_their_own_units(parts: dict[str, str]) -> None:
     """What is printed beside every configuration's density, where one correlation can be taken out and where it cannot."""
-    task = LocationTask(key_covariance=2 * ALIKE, **parts)
+    task = Task(key_covariance=2 * ALIKE, **parts)
     sampler = LocationSampler.of(task, {**VALUES, "L": 4})
     keys = sampler.draw(1, np.random.default_rng(9)).chi
     given = keys[0, :, 0].tolist()
@@ -135,14 +135,14 @@ def test_keys_that_are_alike_in_their_own_units(parts: dict[str, str]) -> None:
 def test_the_roots_of_the_variance_that_keys_do_not_share_cancel() -> None:
     """The deviation of a key and that of its noise are one number: nothing of their roots is left to read."""
     for covariance, own in ((ALIKE, 1 - rho), (3 * ALIKE, 3 * (1 - rho))):
-        plain, shared = (optimal_attention(LocationTask(nu, key_covariance=c)).weight for c in (None, covariance))
+        plain, shared = (optimal_attention(Task(nu=nu, key_covariance=c)).weight for c in (None, covariance))
         assert shared == plain.replace(lambda e: isinstance(e, Indexed), lambda e, own=own: e / own)
         assert chi[l] in shared.atoms(Indexed)
 
 
 def test_the_weight_of_keys_with_an_open_correlation_is_evaluated_at_any_value_of_it() -> None:
     """Also where another value would make it no number: 1/(1 - rho) at rho = 1."""
-    plain, shared = (LocationTask(nu, key_covariance=c, noise=0).without_common_shift() for c in (None, ALIKE))
+    plain, shared = (Task(nu=nu, key_covariance=c, noise=0).without_common_shift() for c in (None, ALIKE))
     assert plain is not None
     assert shared is not None
     given = {rho: Rational(1, 3), nu: 2, L: 3}
@@ -164,7 +164,7 @@ def test_a_parameter_and_a_sum_have_two_names(name: str) -> None:
     """Regression: where a parameter is called m, exp(-|m - chi_m|) was summed over m in print."""
     shift = Symbol(name, real=True)
     laws = Task.from_token_laws(ScalarLaw(exp(-Abs(x - shift)) / 2), ScalarLaw(exp(-Abs(x)) / 2), length=4)
-    located = LocationTask(nu=shift**2, signal="1:1/2,-1:1/2", key_covariance=rho ** Abs(i - j), length=4)
+    located = Task(nu=shift**2, signal="1:1/2,-1:1/2", key_covariance=rho ** Abs(i - j), length=4)
     for weight in (weighed_attention(laws).weight, located_attention(located).weight):
         assert weight.has(shift)
         assert all(str(index) != name for total in weight.atoms(Sum) for index in total.variables)
@@ -173,13 +173,13 @@ def test_a_parameter_and_a_sum_have_two_names(name: str) -> None:
 def test_letters_of_a_formula_are_explained_and_differ() -> None:
     """Regression: K was not explained where the covariance is a multiple of one along a chain; n was also a sum's index."""
     scale = Symbol("n", positive=True)
-    task = LocationTask(prior=scale**l, key_covariance=2 * Rational(1, 2) ** Abs(i - j), length=3)
+    task = Task(prior=scale**l, key_covariance=2 * Rational(1, 2) ** Abs(i - j), length=3)
     found = located_attention(task)
     assert found.where == ("K the inverse of C, C[i, j] = 2/2**Abs(i - j)",)
     assert all(str(index) != "n" for total in found.weight.atoms(Sum) for index in total.variables)
 
 
 def test_a_name_of_several_letters_is_no_product() -> None:
-    task = LocationTask(prior=Symbol("st", positive=True) ** l + Symbol("s_1") * Symbol("tau"), length=3)
+    task = Task(prior=Symbol("st", positive=True) ** l + Symbol("s_1") * Symbol("tau"), length=3)
     assert r"\mathit{st}^{l}" in located_attention(task).latex()
     assert r"s_{1} \tau" in located_attention(task).latex()

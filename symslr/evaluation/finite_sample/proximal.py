@@ -58,7 +58,8 @@ class ProximalTerms:
         if self.rate is None:
             return keys, self.offset
         top = (self.rate * keys).max(axis=0)
-        moved = self.offset * np.exp(-top) if self.offset else 0.0
+        with np.errstate(over="ignore"):  # beside an offset that large no weight is left
+            moved = self.offset * np.exp(-top) if self.offset else 0.0
         return keys - top / self.rate, moved
 
     def _arguments(self, keys: Array, values: Array, label: Array, width: float) -> tuple[Array, list[Any]]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sympy import Expr, Integer
 
+from symslr.model.exact import check_is
 from symslr.model.location import Covariance, Independent, OnePosition, Subset
 from symslr.model.symbols import L, l
 from symslr.model.task import Task
@@ -101,7 +102,12 @@ class LocationSampler:
         return None if self.task.value_covariance is None else np.linalg.cholesky(self.values).astype(float)
 
     def draw(self, size: int, rng: np.random.Generator) -> LocationSample:
-        """``size`` independent sequences."""
+        """``size`` independent sequences.
+
+        Raises:
+            TypeError: for what is no generator, such as a seed.
+        """
+        check_is(rng, np.random.Generator, "rng", "numpy.random.default_rng(0)")
         relevant = self._positions(size, rng)
         drawn = rng.choice(len(self.shares), size=relevant.shape, p=self.shares / self.shares.sum())
         signal = self.support[drawn] * relevant[:, :, None]
