@@ -46,7 +46,7 @@ html_copy_source = False
 
 
 def setup(app):
-    """Two habits of the library that Sphinx does not know."""
+    """Three habits of the library that Sphinx does not know."""
 
     # In a docstring |x| is an absolute value, not a substitution of reStructuredText.
     def bars(app, what, name, obj, options, lines):
@@ -56,5 +56,13 @@ def setup(app):
     def assumptions(app, what, name, obj, skip, options):
         return True if name == "default_assumptions" or (name.startswith("is_") and isinstance(obj, bool)) else None
 
+    # What stands before a colon in the first line of a property is no type, as Napoleon takes it.
+    def colon(app, what, name, obj, options, lines):
+        kind = next((line for line in lines if line.startswith(":type: ")), None)
+        if what == "property" and kind is not None:
+            lines.remove(kind)
+            lines[0] = f"{kind.removeprefix(':type: ')}: {lines[0]}"
+
+    app.connect("autodoc-process-docstring", colon, priority=600)
     app.connect("autodoc-process-docstring", bars, priority=1000)
     app.connect("autodoc-skip-member", assumptions)

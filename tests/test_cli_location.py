@@ -179,7 +179,7 @@ REFUSED = [
     ),
     (
         ("risk", "--task", "max", "--length", "3", "--nu", "2", "--attention", "entmax", "--scale", "inf"),
-        "top(1)",
+        "--scale: found inf, which is not available",
     ),
     (("risk", "--length", "3", "--nu", "2", "--heads", "2", "--certified"), "--certified: not available"),
     (("risk", "--task", "max", "--length", "3", "--nu", "2", "--heads", "2"), "expected a law of location"),

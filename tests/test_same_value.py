@@ -109,6 +109,9 @@ REQUESTS: dict[str, Callable[[], Value]] = {
     )(FIT),
     "finite --length 3 --nu 2 --alpha 4 --bayes-optimal": lambda: s.bayes_optimal(SPIKED)(FIT),
     f"separation {SEPARATION} --m 52": lambda: s.separation(**CONSTRUCTION)(m=52),
+    f"separation {SEPARATION} --m 52 --kernel 1+x**2 --rival x**3": lambda: s.separation(
+        "1+x**2", "x**3", **CONSTRUCTION
+    )(m=52),
     f"separation {SEPARATION} --m 52 --digits 30": lambda: s.separation(**CONSTRUCTION, m=52)(digits=30),
 }
 

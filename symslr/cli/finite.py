@@ -181,19 +181,15 @@ def _check_task(wanted: TaskRequest) -> None:
 def _fit(task: TaskRequest, attention: AttentionRequest, alphas: list[float], aim: Aim, as_json: bool) -> None:
     """Print the fit at one alpha, or along several."""
     problem, chosen = options.made(task, attention)
-    from symslr.evaluation.finite_sample import Tuned, finite_sample, tuned_finite_sample
+    from symslr.evaluation.finite_sample import fit_at
 
     values: dict[Any, Any] = {**problem.values, **aim.own}
     if len(alphas) > 1:
         _curve(problem, chosen, values, alphas, aim, as_json)
         return
     (alpha,) = alphas
-    how: dict[str, Any] = {"alpha": alpha, "precision": aim.precision, "seed": aim.seed}
-    if aim.ridge is None:
-        found, tuned = tuned_finite_sample(problem.task, chosen, values, **how)
-    else:
-        tuned = Tuned(*aim.ridge)
-        found = finite_sample(problem.task, chosen, values, ridge=aim.ridge, branch=aim.branch, **how)
+    how: dict[str, Any] = {"precision": aim.precision, "branch": aim.branch, "seed": aim.seed}
+    found, tuned = fit_at(problem.task, chosen, values, alpha=alpha, ridge=aim.ridge, **how)
     about = {**problem.as_json(), "attention": chosen.name, "alpha": repr(alpha)}
     about |= {**_ridges_as_json(tuned), "branch": found.branch}
     numbers = {"risk": found.risk, "training_loss": found.training_loss, "energy": found.energy}

@@ -16,8 +16,6 @@ from symslr.model.text_tree import NameKind, read_tree
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from sympy import Expr
-
     from symslr.evaluation.separation import SeparationReport
     from symslr.evaluation.separation.widths import SufficientWidths
     from symslr.expression.value import Value
@@ -83,7 +81,7 @@ def separation(
             read_tree(text, {"x": NameKind.VALUE}, what=what)
     cross = None if keys is None else _marks(keys)
     allowed = None if delta is None else read_number(delta, what="--delta")
-    from symslr.model.separation import Marks
+    from symslr.model.separation import Marks, kernel_of
     from symslr.model.separation import separation as construction
     from symslr.model.text import exactly
 
@@ -96,7 +94,7 @@ def separation(
 
     goal = None if allowed is None else failure_allowed(exactly(allowed))
     end_after(seconds, f"ask for fewer digits (--digits {FEW}) or fewer rows (--n)")
-    kernels = _kernel(kernel, "--kernel"), _kernel(rival, "--rival")
+    kernels = kernel_of(kernel, "--kernel"), kernel_of(rival, "--rival")
     if is_table:
 
         def at(point: dict[str, Any]) -> Value:
@@ -165,12 +163,3 @@ def _marks(text: str) -> list[Fraction | float]:
 
 
 NAMED_KERNELS = ("exp", "softmax", "linear")
-
-
-def _kernel(text: str, what: str) -> Expr:
-    from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL
-    from symslr.model.symbols import x
-    from symslr.model.text import parse_expression
-
-    named = dict(zip(NAMED_KERNELS, (SOFTMAX_KERNEL, SOFTMAX_KERNEL, LINEAR_KERNEL), strict=True))
-    return named[text] if text in named else parse_expression(text, {"x": x}, what=what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -159,7 +160,7 @@ class Curve:
         """A tabular of parameters and values, each with the digits that its error leaves."""
         head = " & ".join([*(LETTERS.get(name, name) for name in self.axes), "value"])
         lines = [
-            " & ".join([*(f"${own}$" for own in place), f"${v.latex()}$" if isinstance(v, Value) else "--"]) + r" \\"
+            " & ".join([*map(_in_latex, place), f"${v.latex()}$" if isinstance(v, Value) else "--"]) + r" \\"
             for place, v in zip(product(*self.axes.values()), self.points)
         ]
         return "\n".join(
@@ -194,12 +195,16 @@ class Curve:
                 raise ValueError(
                     f"plot: found axes over {axes.get_xlabel()} and a curve over {over}; expected the same"
                 )
+            ordinate = axes.get_ylabel()
+            for own in axes.lines if ordinate != label else ():  # what they are is said there no more
+                told = str(own.get_label())
+                own.set_label(f"{ordinate}, {told}" if " = " in told and ordinate not in told else told)
             for n, point in enumerate(product(*(own for _, own in others))):
                 said = [f"{LETTERS.get(o, o)} = {own}" for (o, many), own in zip(others, point) if len(many) > 1]
                 named = ", ".join(said if said and ax is None else [label, *said])
                 line(axes, abscissa, values[:, n], named, errors=errors[:, n])
             axes.set_xlabel(over)
-            axes.set_ylabel(label if ax is None or axes.get_ylabel() == label else "")
+            axes.set_ylabel(label if ax is None or ordinate == label else "")
             if len(axes.lines) > 1:
                 axes.legend()
             if path is not None:
@@ -284,6 +289,10 @@ def _is_many(numbers: Any) -> bool:
     return not isinstance(numbers, (str, Mapping)) and (
         getattr(numbers, "ndim", 0) > 0 or (hasattr(numbers, "__iter__") and not hasattr(numbers, "ndim"))
     )
+
+
+def _in_latex(own: Any) -> str:
+    return re.sub(r"\b(oo|inf)\b", r"\\infty", f"${own}$")
 
 
 def _number(own: Any) -> Any:

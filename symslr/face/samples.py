@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.finite_sample.bayes_optimal import bayes_optimal as bayes_optimal_at
-from symslr.evaluation.finite_sample.fit import finite_sample, tuned_finite_sample
+from symslr.evaluation.finite_sample.fit import fit_at
 from symslr.evaluation.finite_sample.problem import ridge_pair
 from symslr.evaluation.routes import WEIGHT, check
 from symslr.evaluation.sampling.scatter import statistical
@@ -54,17 +54,14 @@ def fitted(
     """
     chosen = kernel_attention_of(attention)
     check_is(task, Task, "task", "SpikedSLR()")
-    pair = ridge if isinstance(ridge, str) else ridge_pair(ridge)
-    if isinstance(pair, str) and pair != "tuned":
+    if isinstance(ridge, str) and ridge != "tuned":
         raise ValueError(f"ridge: found {ridge!r}; expected a pair of numbers, one number, or 'tuned'")
+    pair = None if isinstance(ridge, str) else ridge_pair(ridge)
 
     def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
         alpha = _alpha(values)
-        if isinstance(pair, str):
-            found, _ = tuned_finite_sample(task, chosen, values, alpha=alpha, precision=precision, seed=seed)
-        else:
-            how: dict[str, Any] = {"precision": precision, "branch": branch, "seed": seed}
-            found = finite_sample(task, chosen, values, alpha=alpha, ridge=pair, **how)
+        how: dict[str, Any] = {"precision": precision, "branch": branch, "seed": seed}
+        found, _ = fit_at(task, chosen, values, alpha=alpha, ridge=pair, **how)
         method = f"{found.risk.method}; {found.symmetry}"
         return replace(found.risk, at=found.order_parameters, method=method)
 

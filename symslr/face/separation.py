@@ -9,16 +9,21 @@ from symslr.evaluation.separation.report import separation_report
 from symslr.expression.asked import Wanted
 from symslr.expression.value import Value
 from symslr.face.question import Question
-from symslr.model.separation import Separation
+from symslr.model.separation import Separation, kernel_of
 
 USUAL_DIGITS = 15
 
 
-def separation(**given: object) -> Question:
-    """P(the softmax network tells D1 from D0 and the linear one does not), exactly, for the construction of arXiv 2310.11685.
+def separation(kernel: str = "softmax", rival: str = "linear", **given: object) -> Question:
+    """P(the network of a kernel tells D1 from D0 and that of its rival does not), exactly, for the construction of Deng et al.
 
     Its parameters are those of ``symslr.model.separation.Separation``: n, d, t, a0, a1, b, c, m, margin, beta.
+
+    Args:
+        kernel, rival: "softmax", "linear" or a formula in x.
     """
+
+    kernels = kernel_of(kernel, "kernel"), kernel_of(rival, "rival")
 
     def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
         names = {own.name: own.default is MISSING for own in fields(Separation)}
@@ -26,6 +31,6 @@ def separation(**given: object) -> Question:
         if unknown or missing:
             found = f"found {unknown[0]}" if unknown else f"no value for {missing[0]}"
             raise ValueError(f"separation: {found}; expected {', '.join(names)}")
-        return separation_report(Separation(**values), digits=wanted.digits or USUAL_DIGITS).fixed_row
+        return separation_report(Separation(**values), *kernels, wanted.digits or USUAL_DIGITS).fixed_row
 
-    return Question("P(softmax separates, linear does not), one marked row", answer, given, source="deng2023")
+    return Question(f"P({kernel} separates, {rival} does not), one marked row", answer, given, source="deng2023")

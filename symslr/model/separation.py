@@ -20,6 +20,7 @@ from sympy import Expr, Rational, S, Symbol, exp, factorial
 
 from symslr.model.exact import exact
 from symslr.model.symbols import x
+from symslr.model.text import parse_expression
 
 n = Symbol("n", integer=True, positive=True)
 t = Symbol("t", integer=True, positive=True)
@@ -33,6 +34,18 @@ j3 = Symbol("j_3", integer=True, positive=True)
 
 SOFTMAX_KERNEL = exp(x)
 LINEAR_KERNEL = x
+
+
+NAMED_KERNELS = {"exp": SOFTMAX_KERNEL, "softmax": SOFTMAX_KERNEL, "linear": LINEAR_KERNEL}
+
+
+def kernel_of(text: str, what: str) -> Expr:
+    """The kernel of a name or a formula in x.
+
+    Raises:
+        TextError: for text that is neither.
+    """
+    return NAMED_KERNELS[text] if text in NAMED_KERNELS else parse_expression(text, {"x": x}, what=what)
 
 
 def power_kernel(degree: object) -> Expr:

@@ -75,7 +75,7 @@ def test_the_help_says_what_the_routes_do() -> None:
         risk_value(task, chosen, 1, backend="arb")
 
 
-@pytest.mark.parametrize("page", ["symbols.md", "location.md"])
+@pytest.mark.parametrize("page", ["symbols.md", "location.md", "cite.md"])
 def test_what_is_typed_on_a_page(page: str) -> None:
     found = doctest.testfile(str(DOCS / page), module_relative=False)
     assert found.failed == 0 < found.attempted

@@ -261,6 +261,7 @@ def test_a_curve_is_a_table(tmp_path: Path) -> None:
     assert (tmp_path / "c.csv").read_text() == text
     assert text.splitlines()[0] == "nu,length,value,error,kind,digits,reason"
     assert curve.to_latex().count(r"\\") == 7
+    assert r"$\infty$ & " in s.population_risk(SPIKED, "linear").curve(nu=2, a=["oo"]).to_latex()
     assert curve.plot(tmp_path / "c.pdf")._repr_png_().startswith(b"\x89PNG")
     assert (tmp_path / "c.pdf").read_bytes().startswith(b"%PDF")
 
@@ -284,6 +285,9 @@ def test_curves_in_one_picture_are_told_apart(tmp_path: Path) -> None:
     several = s.bayes_risk(s.SpikedSLR(noise=0)).curve(nu=strengths, length=[2, 3]).plot(label="Bayes risk").axes[0]
     assert several.get_ylabel() == "Bayes risk"
     assert [text.get_text() for text in several.get_legend().get_texts()] == ["$L$ = 2", "$L$ = 3"]
+    linear.curve(nu=strengths).plot(label="linear", ax=several)
+    told = [text.get_text() for text in several.get_legend().get_texts()]
+    assert told == ["Bayes risk, $L$ = 2", "Bayes risk, $L$ = 3", "linear"]
     with pytest.raises(ValueError, match=r"plot: found axes over \$\\nu\$ and a curve over \$L\$"):
         s.bayes_risk(s.SpikedSLR(nu=2, noise=0)).curve(length=[2, 3]).plot(ax=axes)
 

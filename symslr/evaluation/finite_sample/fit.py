@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from symslr.budget import reached
 from symslr.evaluation.finite_sample.fixed_point import FixedPoint, SaddleMap, attempt, is_new
@@ -92,6 +93,25 @@ def tuned_finite_sample(
     tuned, state = tune(problem, fit.alpha, seed=seed, start=start)
     found = randomised(problem, training(alpha, tuned.ridge), state, precision=precision, seed=seed, branch="tuned")
     return found, tuned
+
+
+def fit_at(
+    task: Task,
+    attention: Attention,
+    values: Mapping[object, object],
+    *,
+    alpha: float,
+    ridge: tuple[float, float] | float | None,
+    precision: float = USUAL_PRECISION,
+    branch: str = "lowest",
+    seed: int = 0,
+) -> tuple[FiniteSample, Tuned]:
+    """(the fit, the ridges): those given, or where ``ridge`` is None those of least test risk; otherwise as ``finite_sample``."""
+    if ridge is None:
+        return tuned_finite_sample(task, attention, values, alpha=alpha, precision=precision, seed=seed)
+    pair = ridge_pair(ridge)
+    how: dict[str, Any] = {"precision": precision, "branch": branch, "seed": seed}
+    return finite_sample(task, attention, values, alpha=alpha, ridge=pair, **how), Tuned(*pair)
 
 
 @dataclass(frozen=True)

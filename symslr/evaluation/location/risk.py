@@ -137,7 +137,7 @@ def _risk(asked: Posed, seconds: float) -> LeastRisk:
         )
     if scale is not None and scale.is_infinite:
         raise CannotEvaluate(
-            f"scale: found {'inf' if scale.is_positive else '-inf'}, which is not available for this task with {attention.title} "
+            f"scale: found {'inf' if scale > 0 else '-inf'}, which is not available for this task with {attention.title} "
             "attention; expected a number, or the largest score alone, top(1)"
         )
     began, here = time.perf_counter(), with_values(asked.task, asked.values)

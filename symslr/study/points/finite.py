@@ -40,28 +40,22 @@ def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> di
     """
     from mpmath import mpf
 
-    from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
+    from symslr.evaluation.finite_sample import fit_at
     from symslr.expression.value import Kind, Value
 
     check(asked, files)
     found = problem(asked, files)
-    chosen, alpha = kernel_attention(asked, files, found), real(asked["alpha"])
-    values = values_with_shift(asked, found, chosen)
-    precision, start = real(asked["precision"]), int(asked["seed"])
-    if asked["tuned"] == "true":
-        fit, tuned = tuned_finite_sample(found.task, chosen, values, alpha=alpha, precision=precision, seed=start)
-    else:
-        ridge = real(asked["r_k"]), real(asked["r_v"])
-        fit = finite_sample(
-            found.task,
-            chosen,
-            values,
-            alpha=alpha,
-            ridge=ridge,
-            precision=precision,
-            branch=asked["branch"],
-            seed=start,
-        )
+    chosen = kernel_attention(asked, files, found)
+    fit, tuned = fit_at(
+        found.task,
+        chosen,
+        values_with_shift(asked, found, chosen),
+        alpha=real(asked["alpha"]),
+        ridge=None if asked["tuned"] == "true" else (real(asked["r_k"]), real(asked["r_v"])),
+        precision=real(asked["precision"]),
+        branch=asked["branch"],
+        seed=int(asked["seed"]),
+    )
     answers = {"risk": fit.risk, "training_loss": fit.training_loss, **fit.order_parameters}
     if asked["tuned"] == "true":
         method = "ridges of least test risk; the error of the risk says how flat it is there"

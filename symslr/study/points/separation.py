@@ -9,8 +9,6 @@ from symslr.study.parameter import Parameter, Raw, count, kernel, number
 from symslr.study.points.asked import DIGITS
 
 if TYPE_CHECKING:
-    from sympy import Expr
-
     from symslr.expression.value import Value
     from symslr.model.separation import Separation
 
@@ -41,15 +39,6 @@ def _construction(asked: Mapping[str, str]) -> Separation:
     return construction(**sizes, **{name: parse_number(asked[name], what=name) for name in (*_MARKS, "margin", "beta")})
 
 
-def _expression(text: str, what: str) -> Expr:
-    from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL
-    from symslr.model.symbols import x
-    from symslr.model.text import parse_expression
-
-    named = {"exp": SOFTMAX_KERNEL, "linear": LINEAR_KERNEL}
-    return named[text] if text in named else parse_expression(text, {"x": x}, what=what)
-
-
 def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
     """Refuse sizes that do not fit."""
     _construction(asked)
@@ -58,8 +47,9 @@ def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
     """P(separates) for one marked row and for all, 1 - P for one, and P(the rival separates instead)."""
     from symslr.evaluation.separation import separation_report
+    from symslr.model.separation import kernel_of
 
-    chosen, rival = (_expression(asked[name], name) for name in ("kernel", "rival"))
+    chosen, rival = (kernel_of(asked[name], name) for name in ("kernel", "rival"))
     found = separation_report(_construction(asked), chosen, rival, int(asked["digits"]))
     return {
         "fixed_row": found.fixed_row,
