@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
 from sympy import Derivative, Expr, Symbol, latex, oo
 
 from symslr.expression.value import Value
-from symslr.model.exact import check_is, exact
+from symslr.model.exact import NUMBERS, check_is, check_not_negative, exact
 from symslr.model.symbols import NAMES, L, by_name
-
-NUMBERS = int, float, Fraction, str, Expr
 
 SECONDS = 6.0
 """Processor time of one sampled value, unless asked otherwise."""
@@ -92,8 +89,7 @@ class Asked:
                 number = exact(own, name)
                 others = {symbol: exact(known[symbol.name]) for symbol in number.free_symbols if symbol.name in known}
                 found[name] = number.subs(others) if others else own
-            if isinstance(found[name], NUMBERS) and name in ("nu", "Delta") and exact(found[name], name).is_negative:
-                raise ValueError(f"{name}: found {own}; expected a number >= 0")
+        check_not_negative(found)
         return found
 
     def curve(

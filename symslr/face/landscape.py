@@ -5,7 +5,7 @@ from __future__ import annotations
 from symslr.evaluation.landscape.landscape import Landscape
 from symslr.model.attention import Attention
 from symslr.model.catalogue import kernel_attention_of
-from symslr.model.exact import check_is
+from symslr.model.exact import check_is, check_not_negative
 from symslr.model.symbols import by_name
 from symslr.model.task import Task
 
@@ -17,4 +17,6 @@ def landscape(task: Task, attention: Attention | str, **values: object) -> Lands
         ValueError: as ``Landscape.of``.
     """
     check_is(task, Task, "task", "SpikedSLR()")
-    return Landscape.of(task, kernel_attention_of(attention), by_name(values))
+    given = by_name(values)
+    check_not_negative(given)
+    return Landscape.of(task, kernel_attention_of(attention), given)

@@ -17,7 +17,7 @@ from symslr.expression.value import Value
 from symslr.face.question import Question
 from symslr.model.attention import Attention
 from symslr.model.catalogue import kernel_attention_of
-from symslr.model.exact import check_is, exact
+from symslr.model.exact import check_is, check_not_negative, exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.ranges import USUAL_PRECISION, real_number
 from symslr.model.symbols import L, by_name
@@ -153,6 +153,7 @@ def sample(
     check_is(task, Task, "task", "SpikedSLR()")
     rng = np.random.default_rng(seed)
     given: dict[Any, Any] = {**without_fixed(by_name(values), L=task.length, Delta=task.noise)}
+    check_not_negative(given)
     names = {symbol.name for symbol in task.free_symbols}
     unknown = sorted(str(name) for name in given.keys() - names)
     if unknown:

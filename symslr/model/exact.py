@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from numbers import Integral, Real
+from typing import Any
 
 from sympy import Expr, Float, Integer, Rational, Symbol, nan, oo, zoo
 from sympy.core.numbers import ComplexInfinity, ImaginaryUnit, NaN
@@ -15,6 +17,10 @@ from symslr.model.walk import distinct_nodes
 
 class NotExact(TypeError, ValueError):
     """Text, a truth value or anything else that is neither a real number nor a SymPy expression."""
+
+
+NUMBERS = int, float, Fraction, str, Expr
+"""Kinds of one number, or its formula."""
 
 
 def check_is(value: object, kind: type, what: str, example: str) -> None:
@@ -86,3 +92,11 @@ def _decimal(number: Float) -> Expr:
     """The decimal a SymPy float prints as: the shortest one at double precision, all its digits beyond."""
     double = float(number)
     return Rational(repr(double)) if Float(double) == number and math.isfinite(double) else Rational(str(number))
+
+
+def check_not_negative(values: Mapping[str, Any]) -> None:
+    """Refuse a signal strength nu and a noise Delta, by name, that are negative numbers."""
+    for name in ("nu", "Delta"):
+        own = values.get(name)
+        if isinstance(own, NUMBERS) and exact(own, name).is_negative:
+            raise ValueError(f"{name}: found {own}; expected a number >= 0")

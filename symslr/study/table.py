@@ -30,11 +30,13 @@ class Table:
 
     @property
     def as_csv(self) -> str:
-        """The table as CSV text."""
+        """The table as CSV text; a ratio among the parameters is a decimal, as else it is sorted as text."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
-        writer.writerows(self.lines)
+        asked = range(1, len(self.columns) - len(ANSWER))
+        for line in self.lines:
+            writer.writerow([_decimal(cell) if n in asked else cell for n, cell in enumerate(line)])
         return text.getvalue()
 
 
@@ -136,6 +138,11 @@ def as_numbers(values: list[Any]) -> list[Any]:
     """Texts as float64, NaN for None, where every text is a number; else as they are."""
     floats = [math.nan if value is None else _float(value) for value in values]
     return values if None in floats or all(value is None for value in values) else floats
+
+
+def _decimal(cell: str | None) -> str | None:
+    number = _float(cell) if cell and "/" in cell else None
+    return cell if number is None else repr(number)
 
 
 def _float(text: str) -> float | None:

@@ -190,6 +190,9 @@ class Landscape:
         """Names of the seven order parameters and the kernel's own: the order of every gradient."""
         return (*NAMES, *(symbol.name for symbol in self.kernel.parameters))
 
+    def __repr__(self) -> str:
+        return f"Landscape({self.kernel.attention.title}: {', '.join(self.names)})"
+
     def point(self, at: Array | Mapping[str, float] | None = None, **named: float) -> Array:
         """Numbers in the order of ``names``: an array of them, or some by name beside zeros; ``named`` ones win.
 
