@@ -29,6 +29,9 @@ ONCE = (
 )
 """What leads to rules and to the referee: once for a formula."""
 
+TABLES = frozenset({"evaluation/routes.py"})
+"""What looks a route up in the caller's table and calls it: no station of its own."""
+
 Chain = tuple[str, ...]
 
 COMMANDS = (
@@ -60,7 +63,8 @@ def chains(arguments: list[str]) -> set[Chain]:
 def _passed(frame: FrameType) -> str | None:
     """The file of a call, relative to the package; None for one that a number does not pass, and for the import of a module."""
     _, _, file = frame.f_code.co_filename.rpartition(f"{ROOT}/")
-    return file if file.startswith(NUMBERS) and frame.f_code.co_name != "<module>" else None
+    is_station = file.startswith(NUMBERS) and file not in TABLES
+    return file if is_station and frame.f_code.co_name != "<module>" else None
 
 
 def _files(innermost: FrameType) -> Chain:

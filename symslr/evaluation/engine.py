@@ -26,6 +26,7 @@ from symslr.evaluation.open_kernel import with_open_kernel
 from symslr.evaluation.plan import canonical, plan, reduced_form, with_derivatives
 from symslr.evaluation.routes import Need, Route, tried
 from symslr.evaluation.strong_signal import by_expansion, is_strong
+from symslr.expression.asked import SECONDS, Asked
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Minimum
 from symslr.expression.quantity import conditioned, sources_of
@@ -52,7 +53,7 @@ precision, the second succeeds."""
 
 
 def evaluate(
-    expr: Expr,
+    expr: Expr | Asked,
     values: Mapping[Any, object] | None = None,
     digits: int | None = None,
     backend: str | None = None,
@@ -62,7 +63,8 @@ def evaluate(
     """The value of an expression at given parameters, with its error, which is proved or estimated as its ``kind`` says.
 
     Args:
-        expr: any expression of the toolkit: elementary functions of expectations, quantities, integrals, sums, minima.
+        expr: any expression of the toolkit: elementary functions of expectations, quantities, integrals, sums, minima; or what
+            answers when it is called, such as ``least_risk(task, "softmax")``.
         values: a number for every free symbol, by name or symbol: integers, fractions, decimal floats, SymPy numbers;
             lists or arrays (broadcast) in float64; ``"P_L"`` takes a ``LengthLaw``.
         digits: significant digits. By default what float64 gives where that is ten digits or more (its error and digits
@@ -81,6 +83,14 @@ def evaluate(
         ValueError: for missing, unknown or inadmissible values, digits or backends.
     """
     values = {**(values or {}), **named} if named else values
+    if isinstance(expr, Asked) and not isinstance(expr, Expr):  # a number that is no formula: it answers itself
+        if backend not in (None, "arb"):
+            raise ValueError(
+                f"backend: found {backend!r} for the {expr!r}, which chooses its own; expected none, or 'arb'"
+            )
+        return expr(
+            values or {}, digits=digits, certified=backend == "arb", seconds=SECONDS if seconds is None else seconds
+        )
     if seconds is None:
         return _evaluated(expr, values, digits, backend)
     if isinstance(seconds, bool) or not (isinstance(seconds, (int, float)) and 0 < seconds <= LONGEST):

