@@ -129,7 +129,8 @@ class Value:
             error = (above + below + abs(above - below)) / 2  # the larger one: powers are monotone on either side of 0
             if self.kind is Kind.STATISTICAL:
                 error = p * size ** (p - 1) * self.error if p else 0 * self.error
-            return _made(self.value**p, error, self.kind, f"({self.method})^{power}")
+            found = _made(self.value**p, error, self.kind, f"({self.method})^{power}")
+            return replace(found, sources=self.sources)
 
     def __round__(self, places: int = 0) -> float:
         return round(float(self.value), places)

@@ -73,6 +73,11 @@ class PopulationRisk(Quantity):
         return Task(law.weight, length, noise, law.base)
 
     @property
+    def length(self) -> Expr:
+        length = self.args[3]
+        return length if isinstance(length, Expr) else L
+
+    @property
     def attention(self) -> Attention:
         """The attention, without the name that it was given."""
         _, kernel, normalised, offset, _, _ = self.args[0].args

@@ -220,6 +220,8 @@ def test_a_value_may_be_a_formula_of_others() -> None:
             float(risk(nu=2 * math.log(length), length=length))
         )
     assert s.bayes_risk(SPIKED)(nu="2*log(L)").value == risk(nu="2*log(L)", length=3).value
+    at_scale = s.population_risk(SPIKED, "softmax")
+    assert at_scale(nu="2*log(L)", a=1).value == at_scale(nu="2*log(3)", a=1).value
     by_scale = s.population_risk(SPIKED, "softmax")(a="sqrt(nu)", nu=2)
     assert abs(float(by_scale - s.bayes_risk(SPIKED)(nu=2))) < 1e-14
 
@@ -393,6 +395,8 @@ def test_values_are_numbers_with_errors() -> None:
         p = float(Fraction(power))
         off = max(abs(end**p - 2.0**p) for end in (1.9, 2.1))
         assert off <= float((one**power).error) * (1 + 1e-12) <= 1.1 * off
+    known = s.bayes_risk(SPIKED)(nu=2)
+    assert (known**2).sources == (known**0.5).sources == known.sources != ()
     with pytest.raises(ValueError, match="expected a whole power"):
         two**0.5
     assert s.bayes_risk(SPIKED)(nu=2) == s.bayes_risk(SPIKED)(nu=2)
