@@ -52,6 +52,8 @@ def compare(
         )
     if (mean is None) != (standard_error is None):
         raise ValueError("--standard-error: expected beside --mean, and nowhere else")
+    if samples is not None and not samples.exists():
+        raise ValueError(f"--samples: found no file {samples}; expected one that exists")
     title, chosen, place = "Bayes risk", None, None
     if asked.names_attention:
         problem, chosen, place, _ = posed(asked, [], seconds, symbolic=formula is not None)

@@ -222,7 +222,7 @@ def _seeds(seeds: int | Sequence[int], first: int) -> Sequence[int]:
     """The seed of every training set."""
     own = range(first, first + seeds) if isinstance(seeds, int) else seeds
     if len(own) < 2:
-        raise ValueError(f"seeds: found {len(own)}; expected at least 2, as one training set has no standard error")
+        raise ValueError(f"training sets: found {len(own)}; expected at least 2, as one has no standard error")
     return own
 
 
