@@ -32,6 +32,7 @@ FILES = {
     "CHAIN": '[task]\nkey_covariance = "rho**abs(i-j)"\nnoise = 0\n[values]\nrho = "1/2"\n',
     "WEIGHT": '[task]\nweight = "exp(s*chi[eps] - s**2/2)"\nlength = 3\nnoise = 0\n[values]\ns = 1\n',
     "LAWS": '[task]\nrelevant = "exp(-abs(x-1))/2"\nothers = "exp(-abs(x))/2"\nlength = 3\nnoise = 0\n',
+    "MODEL": '[model]\nteachers = ["u"]\nlength = 1\nlabel = "u[1]"\nnoise = "1/2"\n',
     "KERNEL": '[attention]\nkernel = "exp(x) + g*x**2"\noffset = "1/2"\n[values]\ng = "1/3"\n',
 }
 RHO, TILT = Symbol("rho", real=True), Symbol("s", real=True)
@@ -210,6 +211,11 @@ def _branches(points: list[CurvePoint]) -> dict[str, Any]:
     return {"points": [{"alpha": at, "branch": fit.branch, "risk": _numbers(fit.risk.as_json())} for at, fit in rows]}
 
 
+def _optimum(curve: s.Curve, place: int) -> dict[str, Any]:
+    overlap, risk = (_numbers(own.as_json()) for own in curve.points[2 * place : 2 * place + 2])
+    return {"alpha": str(curve.axes["alpha"][place]), "overlaps": {"u": overlap}, "risk": risk}
+
+
 def _widths(delta: str, **construction: Any) -> dict[str, Any]:
     found: dict[str, Any] = s.separation(**construction)().result.widths(delta).as_json()
     return {"widths": found}
@@ -231,6 +237,14 @@ SEVERAL: dict[str, Callable[[], dict[str, Any]]] = {
     "finite --length 3 --nu 2 --rk 1 --rv 10 --alpha 4,2 --precision .05 --attention linear": lambda: _branches(
         s.fitted_branches(SPIKED, "linear", nu=2, alpha=[4, 2], **CURVE)
     ),
+    "bayes-optimal MODEL --alpha .5,1 --seed 1": lambda: {
+        "points": [
+            _optimum(s.SequenceModel(["u"], 1, "u[1]", "1/2").bayes_optimal([0.5, 1.0], seed=1), n) for n in (0, 1)
+        ]
+    },
+    "bayes-optimal MODEL --alpha 1": lambda: {
+        "risk": _numbers(s.SequenceModel(["u"], 1, "u[1]", "1/2").bayes_optimal(1.0).risk.as_json())
+    },
     f"separation {SEPARATION} --m 52 --delta 1/100": lambda: _widths("1/100", **CONSTRUCTION, m=52),
 }
 

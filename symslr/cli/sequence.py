@@ -83,12 +83,10 @@ def bayes_optimal(
     alphas = grids.numbers("alpha", alpha, options.number)
     grids.check_files(csv, plot)
     end_after(seconds, "ask for fewer points")
-    from symslr.evaluation.sequence.bayes_optimal import curve
-    from symslr.face.sequence import curve_of
-
-    points = curve(own, alphas, seed=seed, progress=lambda n, of: reached(f"point {n} of {of}"))
-    if csv is not None or plot is not None:
-        grids.write(curve_of(points), "overlap or risk", csv, plot)
+    curve = own.bayes_optimal(alphas, seed=seed)
+    grids.write(curve, "overlap or risk", csv, plot)
+    every: list[Any] = curve.points[:: len(curve.axes["quantity"])]
+    points: list[BayesOptimal] = [value.result for value in every]
     if as_json:
         rows = [_as_json(point) for point in points]
         typer.echo(json.dumps({**_described(own), **(rows[0] if len(rows) == 1 else {"points": rows})}))

@@ -101,7 +101,7 @@ class SequenceModel(model.SequenceModel):
 
 
 def curve_of(points: Sequence[BayesOptimal]) -> Curve:
-    """Overlaps, and the risk where there is one, over alpha."""
+    """Overlaps, and the risk where there is one, over alpha; ``result`` of each is its point."""
     shown: dict[Any, dict[str, Any]] = {
         point.alpha: {**point.overlaps, **({"risk": point.risk} if point.risk is not None else {})} for point in points
     }
@@ -109,4 +109,5 @@ def curve_of(points: Sequence[BayesOptimal]) -> Curve:
 
     names, sources = list(next(iter(shown.values()))), (BayesFreeEntropy.source,)
     axes = {"alpha": list(shown), "quantity": names}
-    return Curve.over(lambda place: replace(shown[place["alpha"]][place["quantity"]], sources=sources), axes)
+    whole = {point.alpha: {"result": point, "sources": sources} for point in points}
+    return Curve.over(lambda at: replace(shown[at["alpha"]][at["quantity"]], **whole[at["alpha"]]), axes)

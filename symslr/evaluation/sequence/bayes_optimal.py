@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from symslr.budget import reached
 from symslr.evaluation.numbers.anderson import AndersonMemory
 from symslr.evaluation.sampling.points import sub_seed
 from symslr.evaluation.sampling.scatter import RANDOMISATIONS, standard_error, statistical
@@ -256,18 +257,12 @@ def _risk(drawn: Draws, Q: Array, refined: int) -> float:
 
 
 def curve(
-    model: SequenceModel,
-    alphas: Sequence[float],
-    *,
-    seed: int = 0,
-    samples: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    model: SequenceModel, alphas: Sequence[float], *, seed: int = 0, samples: int | None = None
 ) -> list[BayesOptimal]:
     """The points of a curve over rising alpha, each started beside the one before."""
     found: list[BayesOptimal] = []
     for n, alpha in enumerate(sorted(alphas)):
         start = found[-1].matrix if found and found[-1].branch == UNINFORMED else None
         found.append(bayes_optimal(model, alpha, seed=seed, samples=samples, start=start))
-        if progress is not None:
-            progress(n + 1, len(alphas))
+        reached(f"point {n + 1} of {len(alphas)}")
     return found
