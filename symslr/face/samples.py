@@ -6,15 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sympy import Expr
 
 from symslr.evaluation.finite_sample.bayes_optimal import bayes_optimal as bayes_optimal_at
 from symslr.evaluation.finite_sample.fit import fit_at
 from symslr.evaluation.finite_sample.problem import ridge_pair
 from symslr.evaluation.routes import WEIGHT, check
 from symslr.evaluation.sampling.scatter import statistical
-from symslr.expression.asked import Wanted
 from symslr.expression.value import Value
-from symslr.face.question import Question
+from symslr.face.numbers import Wanted
+from symslr.face.quantity import Answer, Quantity
 from symslr.model.attention import Attention
 from symslr.model.catalogue import kernel_attention_of
 from symslr.model.exact import check_is, check_not_negative, exact
@@ -38,7 +39,7 @@ def fitted(
     branch: str = "lowest",
     seed: int = 0,
     **given: object,
-) -> Question:
+) -> Quantity:
     """The test risk of a fit to N = alpha D samples, D -> infinity, by the replica-symmetric theory.
 
     ``alpha`` is one of its parameters. Its errors are standard errors; ``at`` holds the order parameters of the fit, and
@@ -59,15 +60,13 @@ def fitted(
     pair = None if isinstance(ridge, str) else ridge_pair(ridge)
 
     def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
-        alpha = _alpha(values)
+        size = _alpha(values)
         how: dict[str, Any] = {"precision": precision, "branch": branch, "seed": seed}
-        found, _ = fit_at(task, chosen, values, alpha=alpha, ridge=pair, **how)
+        found, _ = fit_at(task, chosen, values, alpha=size, ridge=pair, **how)
         method = f"{found.risk.method}; {found.symmetry}"
         return replace(found.risk, at=found.order_parameters, method=method)
 
-    return Question(
-        f"test risk of {chosen.name} fitted to alpha D samples, {task.name}", answer, given, task=task, has_proofs=False
-    )
+    return _learnt(f"test risk of {chosen.name} fitted to alpha D samples", task, answer, given, *chosen.parameters)
 
 
 def simulate_fit(
@@ -80,7 +79,7 @@ def simulate_fit(
     seed: int = 0,
     fresh: int = 100_000,
     **given: object,
-) -> Question:
+) -> Quantity:
     """The test risk of fits to drawn training sets of round(alpha D) samples: their mean and its standard error.
 
     ``alpha`` is one of its parameters. The optimiser starts at the hidden directions, as the informed branch of ``fitted``.
@@ -113,12 +112,10 @@ def simulate_fit(
         method = f"{seeds} fits of {found.size} samples in dimension {dimension}, seeds from {seed}"
         return statistical([found.risk], found.standard_error, method, 0.0)
 
-    return Question(
-        f"test risk of {chosen.name} fitted to drawn samples, {task.name}", answer, given, task=task, has_proofs=False
-    )
+    return _learnt(f"test risk of {chosen.name} fitted to drawn samples", task, answer, given, *chosen.parameters)
 
 
-def bayes_optimal(task: Task, *, seed: int = 0, **given: object) -> Question:
+def bayes_optimal(task: Task, *, seed: int = 0, **given: object) -> Quantity:
     """The least risk of any estimator that learns from N = alpha D samples; ``alpha`` is one of its parameters.
 
     Source: arXiv 2509.21936, section 5.
@@ -126,12 +123,18 @@ def bayes_optimal(task: Task, *, seed: int = 0, **given: object) -> Question:
     check_is(task, Task, "task", "SpikedSLR()")
 
     def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
-        alpha = _alpha(values)
-        found = bayes_optimal_at(task, values, alpha=alpha, seed=seed)
+        size = _alpha(values)
+        found = bayes_optimal_at(task, values, alpha=size, seed=seed)
         assert found.risk is not None
         return replace(found.risk, at={f"q_{name}": found.overlaps[name] for name in ("k", "v")})
 
-    return Question(f"Bayes-optimal risk at alpha D samples, {task.name}", answer, given, task=task, has_proofs=False)
+    return _learnt("Bayes-optimal risk at alpha D samples", task, answer, given)
+
+
+def _learnt(title: str, task: Task, answer: Answer, given: dict[str, Any], *parameters: Expr) -> Quantity:
+    """A risk of what is learnt from alpha D samples."""
+    names = frozenset(map(str, {*task.free_symbols, *parameters, "alpha"}))
+    return Quantity(f"{title}, {task.name}", None, answer, names, given, task=task, has_proofs=False)
 
 
 def sample(

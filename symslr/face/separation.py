@@ -6,15 +6,15 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from symslr.evaluation.separation.report import separation_report
-from symslr.expression.asked import Wanted
 from symslr.expression.value import Value
-from symslr.face.question import Question
+from symslr.face.numbers import Wanted
+from symslr.face.quantity import Quantity
 from symslr.model.separation import Separation, kernel_of
 
 USUAL_DIGITS = 15
 
 
-def separation(kernel: str = "softmax", rival: str = "linear", **given: object) -> Question:
+def separation(kernel: str = "softmax", rival: str = "linear", **given: object) -> Quantity:
     """P(the network of a kernel tells D1 from D0 and that of its rival does not), exactly, for the construction of Deng et al.
 
     Its parameters are those of ``symslr.model.separation.Separation``: n, d, t, a0, a1, b, c, m, margin, beta.
@@ -33,4 +33,8 @@ def separation(kernel: str = "softmax", rival: str = "linear", **given: object) 
             raise ValueError(f"separation: {found}; expected {', '.join(names)}")
         return separation_report(Separation(**values), *kernels, wanted.digits or USUAL_DIGITS).fixed_row
 
-    return Question(f"P({kernel} separates, {rival} does not), one marked row", answer, given, source="deng2023")
+    title, names = (
+        f"P({kernel} separates, {rival} does not), one marked row",
+        frozenset(own.name for own in fields(Separation)),
+    )
+    return Quantity(title, None, answer, names, given, source="deng2023")
