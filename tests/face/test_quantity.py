@@ -79,7 +79,7 @@ def test_sympy_takes_a_quantity_for_its_definition() -> None:
     ("call", "line"),
     [
         (lambda: (BAYES - LINEAR)(nu=2, b=3), "values: found b; expected nu"),
-        (lambda: BAYES * [1], "unsupported operand"),
+        (lambda: BAYES * {}, "unsupported operand"),
         (lambda: BAYES + True, "unsupported operand"),
         (lambda: BAYES + "1 +", "value"),
         ((SOFTMAX - s.separation(m=4)).formula, "no formula; expected a call with values"),
