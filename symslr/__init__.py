@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from symslr.face.quantity import evaluate as evaluate
     from symslr.face.samples import bayes_optimal as bayes_optimal
     from symslr.face.samples import fitted as fitted
+    from symslr.face.samples import fitted_branches as fitted_branches
+    from symslr.face.samples import message_passing as message_passing
     from symslr.face.samples import sample as sample
     from symslr.face.samples import simulate_fit as simulate_fit
     from symslr.face.separation import separation as separation

@@ -223,7 +223,7 @@ OF_A_WEIGHT = [
 def test_what_needs_a_weight_says_so_as_python_does(capsys, chain, arguments, in_python):
     status, out, err = run(capsys, *arguments, "--task", chain)
     assert (status, out) == (2, "")
-    problem = options.problem(chain, None, None, None)
+    problem = options.OfTask(chain, None, None, None).problem()
     task = problem.task.at(problem.values)
     with pytest.raises(ValueError, match=re.escape(WEIGHT.words)) as refused:
         in_python(task)

@@ -12,29 +12,14 @@ from symslr.cli import options
 from symslr.cli.derivations import FALSE, UNKNOWN, AllowUnknown
 from symslr.cli.numbers import posed, show, titled
 
-NO_ATTENTION = (None, None, "sum", "0"), (1, False, None, None)
-"""What the options of an attention are where none is given."""
-
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command()(compare)
+    app.command()(options.command(compare))
 
 
 def compare(
-    task: str = options.TaskOption,
-    length: str = options.LengthOption,
-    nu: str = options.NuOption,
-    noise: str = options.NoiseOption,
-    attention: str = options.AnyAttentionOption,
-    kernel: str = options.KernelOption,
-    normalise: str = options.NormaliseOption,
-    offset: str = options.FreeOffsetOption,
-    heads: int = options.HeadsOption,
-    separate: bool = options.SeparateOption,
-    bias: str = options.BiasOption,
-    filter_: str = options.FilterOption,
-    scale: str = options.ScaleOption,
+    asked: options.OfAttention,
     formula: str = typer.Option(
         None, "--formula", help='Formula in the symbols of the risk, such as nu, L, Delta and a: "1 - 1/(1 + nu)".'
     ),
@@ -67,14 +52,14 @@ def compare(
         )
     if (mean is None) != (standard_error is None):
         raise ValueError("--standard-error: expected beside --mean, and nowhere else")
-    texts = {"length": length, "nu": nu, "scale": scale}
+    if samples is not None and not samples.exists():
+        raise ValueError(f"--samples: found no file {samples}; expected one that exists")
     title, chosen, place = "Bayes risk", None, None
-    kinds = (attention, kernel, normalise, offset), (heads, separate, bias, filter_)
-    if scale is not None or kinds != NO_ATTENTION:
-        problem, chosen, place, _ = posed(texts, task, noise, *kinds, [], seconds, symbolic=formula is not None)
-        title, chosen = titled(chosen, scale), chosen.at(problem.values)
+    if asked.names_attention:
+        problem, chosen, place, _ = posed(asked, [], seconds, symbolic=formula is not None)
+        title, chosen = titled(chosen, asked.scale), chosen.at(problem.values)
     else:
-        problem = options.problem(task, length, nu, noise, symbolic=formula is not None)
+        problem = asked.problem(symbolic=formula is not None)
         end_after(seconds, options.SIMPLER)
     from symslr.face.tasks import bayes_risk, least_risk, population_risk
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,13 +20,13 @@ from symslr.model.ranges import (
     check_noise,
     check_precision,
 )
-from symslr.model.request import AttentionRequest, TaskRequest, read_attention, read_task, searched_names
+from symslr.model.request import AttentionRequest, TaskRequest, searched_names
 
 if TYPE_CHECKING:
-    from symslr.evaluation.finite_sample import Tuned
+    from symslr.evaluation.finite_sample import CurvePoint, Tuned
+    from symslr.evaluation.sequence.bayes_optimal import BayesOptimal
     from symslr.expression.value import Value
     from symslr.model.asked import Problem
-    from symslr.model.attention import Attention
 
 WHAT = {
     "m_k": "overlap of the key with k*",
@@ -41,7 +40,7 @@ WHAT = {
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command()(finite)
+    app.command()(options.command(finite))
 
 
 BRANCHES = ("lowest", "informed", "uninformed")
@@ -54,14 +53,7 @@ def _branch(text: str) -> str:
 
 
 def finite(
-    task: str = options.TaskOption,
-    length: str = options.LengthOption,
-    nu: str = options.NuOption,
-    noise: str = options.NoiseOption,
-    attention: str = options.AttentionOption,
-    kernel: str = options.KernelOption,
-    normalise: str = options.NormaliseOption,
-    offset: str = options.OffsetOption,
+    asked: options.OfKernel,
     alpha: str = typer.Option(
         ..., "--alpha", help="Samples per dimension, alpha = N/D > 0: 2, a list 1,2,4, or LOW:HIGH:COUNT."
     ),
@@ -103,11 +95,11 @@ def finite(
     Along several --alpha each branch is followed. --nu and --length take several numbers too, as LOW:HIGH:COUNT or with
     commas: then, and with --csv, --plot or --bayes-optimal, a table of the risks of --branch is printed.
     """
-    texts = {"length": length, "nu": nu, "alpha": alpha}
+    texts = {"length": asked.length, "nu": asked.nu, "alpha": alpha}
     grid = grids.axes(texts)
     alphas = grids.numbers("alpha", alpha, options.positive)
     if optimal:
-        of_a_fit = {"--tuned": tuned, "--attention": attention, "--kernel": kernel}
+        of_a_fit: dict[str, object] = {"--tuned": tuned, "--attention": asked.attention, "--kernel": asked.kernel}
         of_a_fit |= {"--rk": rk, "--rv": rv, "--branch": branch, "--shift": shift, "--precision": precision}
         if found := next((name for name, given in of_a_fit.items() if given is not None and given is not False), None):
             raise ValueError(f"{found}: found with --bayes-optimal, where nothing is fitted; expected it without")
@@ -115,58 +107,61 @@ def finite(
     check_alphas(alphas)
     precision = USUAL_PRECISION if precision is None else precision
     check_precision(precision)
-    asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
 
-    def asked(point: Mapping[str, str | None]) -> TaskRequest:
-        found = read_task(task, point.get("length"), point.get("nu"), noise, dash="--")
-        _check_task(found)
+    def requests(point: Mapping[str, str]) -> tuple[TaskRequest, AttentionRequest]:
+        found = asked.at(point).read_both()
+        _check_task(found[0])
         return found
 
-    first = asked({**texts, **{name: each[0] for name, each in grid.items()}})
-    own = dict.fromkeys(searched_names(asked_attention, first), shift or 0.0)
+    first = requests({name: each[0] for name, each in grid.items()})
+    own = dict.fromkeys(searched_names(*first), shift or 0.0)
     if shift is not None and not (own and isfinite(shift)):
         raise ValueError(
             f"--shift: found {shift:g}; expected a finite number beside erf attention, which alone has a shift"
         )
-    if csv or plot or grid.keys() - {"alpha"} or (optimal and grid):
-        end_after(seconds, "ask for fewer points")
-
-        def at(point: dict[str, Any]) -> Value:
-            problem, chosen = options.made(asked(point), asked_attention)
-            from symslr.face.samples import bayes_optimal, fitted
-
-            if optimal:
-                return bayes_optimal(problem.task, seed=seed)(problem.values, alpha=point["alpha"])
-            how: dict[str, Any] = {"precision": precision, "branch": branch or BRANCHES[0], "seed": seed}
-            fit = fitted(problem.task, chosen, ridge="tuned" if ridge is None else ridge, **how)
-            return fit({**problem.values, **own}, alpha=point["alpha"])
-
-        every = {name: [text] for name, text in texts.items() if text is not None} | grid
-        grids.show("Bayes-optimal risk" if optimal else "Test risk", at, every, csv, plot, as_json)
-        return
-    if optimal:
-        end_after(seconds, "ask for a smaller alpha or a shorter length")
-        _bayes_optimal(first, alphas[0], seed, as_json)
-        return
-    if grid and branch is not None:
+    is_table = bool(csv or plot or grid.keys() - {"alpha"} or (optimal and grid))
+    if grid and not is_table and branch is not None:
         raise ValueError("--branch: found with several --alpha, which show every branch; expected one, or --csv")
-    end_after(seconds, "ask for one --alpha" if grid else "give ridges (--rk, --rv)" if ridge is None else LESS)
-    _fit(first, asked_attention, alphas, Aim(ridge, precision, branch or BRANCHES[0], own, seed), as_json)
+    end_after(seconds, _mend(is_table, optimal, bool(grid), ridge is None))
+    how: dict[str, Any] = {"ridge": ridge or "tuned", "precision": precision, "seed": seed}
+
+    def at(point: Mapping[str, Any]) -> Value:
+        problem, chosen = options.made(*requests(point))
+        from symslr.face.samples import bayes_optimal, fitted
+
+        if optimal:
+            return bayes_optimal(problem.task, seed=seed)(problem.values, alpha=point["alpha"])
+        fit = fitted(problem.task, chosen, branch=branch or BRANCHES[0], **how)
+        return fit({**problem.values, **own}, alpha=point["alpha"])
+
+    if is_table:
+        grids.show("Bayes-optimal risk" if optimal else "Test risk", at, grids.every(texts), csv, plot, as_json)
+        return
+    problem, chosen = options.made(*first)
+    if grid:
+        from symslr.face.samples import fitted_branches
+
+        points = fitted_branches(problem.task, chosen, {**problem.values, **own}, alpha=alphas, **how)
+        _show_branches(problem, chosen.name, points, as_json)
+    elif optimal:
+        _show_best(problem, alphas[0], at({"alpha": alphas[0]}), as_json)
+    else:
+        _show_fit(problem, chosen.name, at({"alpha": alphas[0]}), precision, as_json)
 
 
-LESS = "ask for a larger --precision"
-
-
-@dataclass(frozen=True)
-class Aim:
-    """How a fit is sought: its ridges (None: the best), the accuracy, the branch, the numbers of the kernel's own
-    parameters, and the seed."""
-
-    ridge: tuple[float, float] | None
-    precision: float
-    branch: str
-    own: dict[str, float]
-    seed: int
+def _mend(is_table: bool, optimal: bool, is_curve: bool, is_tuned: bool) -> str:
+    """What may be asked instead of what uses up its time."""
+    if is_table:
+        return "ask for fewer points"
+    if optimal:
+        return "ask for a smaller alpha or a shorter length"
+    return (
+        "ask for one --alpha"
+        if is_curve
+        else "give ridges (--rk, --rv)"
+        if is_tuned
+        else "ask for a larger --precision"
+    )
 
 
 def _check_task(wanted: TaskRequest) -> None:
@@ -178,41 +173,31 @@ def _check_task(wanted: TaskRequest) -> None:
         check_noise(float(wanted.noise))
 
 
-def _fit(task: TaskRequest, attention: AttentionRequest, alphas: list[float], aim: Aim, as_json: bool) -> None:
-    """Print the fit at one alpha, or along several."""
-    problem, chosen = options.made(task, attention)
-    from symslr.evaluation.finite_sample import fit_at
-
-    values: dict[Any, Any] = {**problem.values, **aim.own}
-    if len(alphas) > 1:
-        _curve(problem, chosen, values, alphas, aim, as_json)
-        return
-    (alpha,) = alphas
-    how: dict[str, Any] = {"precision": aim.precision, "branch": aim.branch, "seed": aim.seed}
-    found, tuned = fit_at(problem.task, chosen, values, alpha=alpha, ridge=aim.ridge, **how)
-    about = {**problem.as_json(), "attention": chosen.name, "alpha": repr(alpha)}
-    about |= {**_ridges_as_json(tuned), "branch": found.branch}
+def _show_fit(problem: Problem, attention: str, value: Value, precision: float, as_json: bool) -> None:
+    """Print the fit at one alpha."""
+    point: CurvePoint = value.result
+    found, tuned = point.fit, point.tuned
     numbers = {"risk": found.risk, "training_loss": found.training_loss, "energy": found.energy}
     if as_json:
-        order = {name: value.as_json() for name, value in found.order_parameters.items()}
-        shown = {name: value.as_json() for name, value in numbers.items()}
-        about |= {"stable": found.stable, "replicon": f"{found.replicon:.3g}", "jumps": f"{found.jumps:.3g}"}
-        about["spread"] = f"{found.spread:.3g}"
-        typer.echo(json.dumps({**about, **shown, "order_parameters": order, "change": f"{found.change:.3g}"}))
+        about = {**problem.as_json(), "attention": attention, "alpha": repr(point.alpha)}
+        about |= {**_ridges_as_json(tuned), "branch": found.branch, "stable": found.stable}
+        about |= {name: f"{getattr(found, name):.3g}" for name in ("replicon", "jumps", "spread")}
+        about |= {name: own.as_json() for name, own in numbers.items()}
+        order = {name: own.as_json() for name, own in value.at.items()}
+        typer.echo(json.dumps({**about, "order_parameters": order, "change": f"{found.change:.3g}"}))
         return
-    typer.echo(
-        f"Test risk of {chosen.name} attention, {problem.task.name} task at {options.where(problem.as_json())}, alpha={alpha:g}"
-    )
-    typer.echo(f"  {options.with_error(found.risk)}  at r_k={tuned.r_k:.4g}, r_v={tuned.r_v:.4g}{_remarks(tuned)}")
+    where = f"{options.where(problem.as_json())}, alpha={point.alpha:g}"
+    typer.echo(f"Test risk of {attention} attention, {problem.task.name} task at {where}")
+    typer.echo(f"  {options.with_error(value)}  at r_k={tuned.r_k:.4g}, r_v={tuned.r_v:.4g}{_remarks(tuned)}")
     typer.echo(f"  training loss {options.with_error(found.training_loss)}, energy {options.with_error(found.energy)}")
     for name, meaning in WHAT.items():
-        typer.echo(f"  {name} = {options.with_error(found.order_parameters[name])}  {meaning}")
+        typer.echo(f"  {name} = {options.with_error(value.at[name])}  {meaning}")
     typer.echo(f"  one more step moves no coordinate by more than {found.change:.1e}; branch: {found.branch}")
     measured = f"replicon {found.replicon:.3g}, jumps {found.jumps:.2%}, spread {found.spread:.2g}"
     typer.echo(f"  {measured}: {found.symmetry}")
-    if found.risk.error > aim.precision * abs(found.risk.value):
-        typer.echo(f"  precision {aim.precision:g} is out of reach: no more than {found.count} samples are drawn")
-    typer.echo(f"  {found.risk.method}, {found.risk.seconds:.2f} s")
+    if value.error > precision * abs(value.value):
+        typer.echo(f"  precision {precision:g} is out of reach: no more than {found.count} samples are drawn")
+    typer.echo(f"  {found.risk.method}, {value.seconds:.2f} s")
 
 
 def _ridge(rk: float | None, rv: float | None, tuned: bool) -> tuple[float, float] | None:
@@ -235,22 +220,10 @@ def _remarks(tuned: Tuned) -> str:
     return "".join(f", {remark}" for remark in tuned.remarks)
 
 
-def _curve(
-    problem: Problem,
-    chosen: Attention,
-    values: dict[Any, Any],
-    alphas: list[float],
-    aim: Aim,
-    as_json: bool,
-) -> None:
+def _show_branches(problem: Problem, attention: str, points: list[CurvePoint], as_json: bool) -> None:
     """One line per alpha and branch, the branch of lowest energy first."""
-    from symslr.evaluation.finite_sample import finite_sample_curve
-
-    points = finite_sample_curve(
-        problem.task, chosen, values, alphas=alphas, ridge=aim.ridge, precision=aim.precision, seed=aim.seed
-    )
     if as_json:
-        about = {**problem.as_json(), "attention": chosen.name}
+        about = {**problem.as_json(), "attention": attention}
         rows = [
             {
                 "alpha": repr(point.alpha),
@@ -265,7 +238,7 @@ def _curve(
         ]
         typer.echo(json.dumps({**about, "points": rows}))
         return
-    typer.echo(f"Test risk of {chosen.name} attention, {problem.task.name} task at {options.where(problem.as_json())}")
+    typer.echo(f"Test risk of {attention} attention, {problem.task.name} task at {options.where(problem.as_json())}")
     shown = [f"{point.alpha:g}" for point in points]
     if len(set(shown)) < len(shown):  # as they were told apart
         shown = [repr(point.alpha) for point in points]
@@ -280,29 +253,21 @@ def _curve(
             )
 
 
-def _bayes_optimal(task: TaskRequest, alpha: float, seed: int, as_json: bool) -> None:
+def _show_best(problem: Problem, alpha: float, value: Value, as_json: bool) -> None:
     """Print the Bayes-optimal risk at one alpha."""
-    from symslr.model import asked
-
-    problem = asked.problem(task, dash="--")
-    from symslr.evaluation.finite_sample import bayes_optimal
-
-    found = bayes_optimal(problem.task, problem.values, alpha=alpha, seed=seed)
-    assert found.risk is not None
+    found: BayesOptimal = value.result
     assert found.uninformed_risk is not None
-    q_k, q_v = found.overlaps["k"], found.overlaps["v"]
-    numbers = {"risk": found.risk, "q_k": q_k, "q_v": q_v, "uninformed_risk": found.uninformed_risk}
-    gap = found.free_entropy_gap
     if as_json:
         about = {**problem.as_json(), "alpha": repr(alpha), "branch": found.branch, "hard": found.hard}
-        shown = {name: value.as_json() for name, value in numbers.items()}
-        between = {"free_entropy_gap": None if gap is None else gap.as_json()}
-        typer.echo(json.dumps({**about, **shown, **between, "change": f"{found.change:.3g}"}))
+        numbers = {"risk": value, **value.at, "uninformed_risk": found.uninformed_risk}
+        about |= {name: own.as_json() for name, own in numbers.items()}
+        gap = None if found.free_entropy_gap is None else found.free_entropy_gap.as_json()
+        typer.echo(json.dumps({**about, "free_entropy_gap": gap, "change": f"{found.change:.3g}"}))
         return
     typer.echo(f"Bayes-optimal risk, {problem.task.name} task at {options.where(problem.as_json())}, alpha={alpha:g}")
-    typer.echo(f"  {options.with_error(found.risk)}")
-    typer.echo(f"  q_k = {options.with_error(q_k)}  overlap with k*")
-    typer.echo(f"  q_v = {options.with_error(q_v)}  overlap with v*")
+    typer.echo(f"  {options.with_error(value)}")
+    for name, own in value.at.items():
+        typer.echo(f"  {name} = {options.with_error(own)}  overlap with {name[-1]}*")
     if found.hard:
         typer.echo(f"  hard phase: from an uninformed start {options.with_error(found.uninformed_risk)}")
-    typer.echo(f"  {found.risk.method}, {found.risk.seconds:.2f} s")
+    typer.echo(f"  {value.method}, {value.seconds:.2f} s")

@@ -45,6 +45,11 @@ def axes(texts: Mapping[str, str | None]) -> dict[str, list[str]]:
     return found
 
 
+def every(texts: Mapping[str, str | None]) -> dict[str, list[str]]:
+    """The options that name one number or several, with all of them."""
+    return {name: [text] for name, text in texts.items() if text is not None} | axes(texts)
+
+
 def numbers(name: str, text: str, read: Callable[[str], Number]) -> list[Number]:
     """The numbers that an option names, one or several, each as ``read`` takes it.
 

@@ -11,14 +11,7 @@ import typer
 
 from symslr.budget import end_after
 from symslr.cli import options
-from symslr.model.request import (
-    ORDER_PARAMETER_NAMES,
-    AttentionRequest,
-    TaskRequest,
-    read_attention,
-    read_task,
-    searched_names,
-)
+from symslr.model.request import ORDER_PARAMETER_NAMES, searched_names
 from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
@@ -27,18 +20,11 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command()(landscape)
+    app.command()(options.command(landscape))
 
 
 def landscape(
-    task: str = options.TaskOption,
-    length: str = options.LengthOption,
-    nu: str = options.NuOption,
-    noise: str = options.NoiseOption,
-    attention: str = options.AttentionOption,
-    kernel: str = options.KernelOption,
-    normalise: str = options.NormaliseOption,
-    offset: str = options.OffsetOption,
+    asked: options.OfKernel,
     at: str = typer.Option(
         None, "--at", help='Point, such as "m_kk=1,q_kk=2,q_vv=2"; what is not named is 0. By default both minima.'
     ),
@@ -51,36 +37,28 @@ def landscape(
     and the inner product q_kv of k and v; each divided by D. At the matched minimum k leans on k* and v on v*, at
     the mismatched one k on v* and v on k*.
     """
-    asked_task = read_task(task, length, nu, noise, dash="--")
-    asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
-    given = None if at is None else _read(at, (*ORDER_PARAMETER_NAMES, *searched_names(asked_attention, asked_task)))
+    wanted = asked.read_both()
+    given = None if at is None else _read(at, (*ORDER_PARAMETER_NAMES, *searched_names(*wanted)))
     end_after(seconds, "ask for one point (--at)" if at is None else "ask for a shorter length")
-    _landscape(asked_task, asked_attention, given, as_json)
+    problem, chosen = options.made(*wanted)
+    from symslr.face.landscape import landscape as landscape_of
 
-
-def _landscape(task: TaskRequest, attention: AttentionRequest, at: dict[str, float] | None, as_json: bool) -> None:
-    problem, chosen = options.made(task, attention)
-    from symslr.evaluation.landscape import Landscape, both_minima
-
-    here = Landscape.of(problem.task, chosen, problem.values)
+    here = landscape_of(problem.task, chosen, problem.values)
     said: dict[str, Any] = {**problem.as_json(), "attention": chosen.name}
-    if at is not None:
-        said |= _point(here, at)
-    else:
-        said |= {"minima": [_minimum(here, item) for item in both_minima(here)]}
+    said |= {"minima": [_minimum(here, item) for item in here.minima()]} if given is None else _point(here, given)
     if as_json:
         typer.echo(json.dumps(said))
         return
     typer.echo(f"Landscape of {chosen.name} attention, {problem.task.name} task at {options.where(said)}")
-    for sought, item in zip(("matched", "mismatched"), said["minima"] if at is None else [said]):
-        if at is None:
+    for sought, item in zip(("matched", "mismatched"), said["minima"] if given is None else [said]):
+        if given is None:
             verdict = "strict minimum" if item["minimum"] else "no strict minimum"
             ended = "" if item["kind"] == sought else f", where the search for a {sought} one ended"
             typer.echo(f"  {item['kind']}{ended}: {verdict}, least curvature {item['curvature']}")
         typer.echo(f"  risk {item['value']} (error {item['error']}, {item['error_kind']})")
-        for name, number in item["order"].items() if at is None else ():
+        for name, number in item.get("order", {}).items():
             typer.echo(f"    {name} = {number}" + (f" (error {item['order_error'][name]})" if item["minimum"] else ""))
-        for name, number in item["gradient"].items() if at is not None else ():
+        for name, number in item.get("gradient", {}).items():
             typer.echo(f"    dE/d{name} = {number} (error {item['gradient_error'][name]})")
 
 

@@ -65,7 +65,7 @@ def _model(name: str) -> object:
         from symslr.face.sequence import SequenceModel
 
         return SequenceModel.load(name)
-    task = options.problem(name, None, None, None, symbolic=True).task
+    task = options.OfTask(name, None, None, None).problem(symbolic=True).task
     from symslr.face.tasks import bayes_risk
 
     return bayes_risk(task)

@@ -12,7 +12,7 @@ import typer
 
 from symslr.budget import end_after
 from symslr.cli import grids, options
-from symslr.model.request import read_attention, read_heads, read_task, read_value, searched_names
+from symslr.model.request import read_heads, read_value, searched_names
 
 if TYPE_CHECKING:
     from sympy import Expr
@@ -31,15 +31,12 @@ IN_THE_LIMIT = "as a goes to "
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    app.command()(bayes)
-    app.command()(risk)
+    app.command()(options.command(bayes))
+    app.command()(options.command(risk))
 
 
 def bayes(
-    task: str = options.TaskOption,
-    length: str = options.LengthOption,
-    nu: str = options.NuOption,
-    noise: str = options.NoiseOption,
+    asked: options.OfTask,
     digits: int | None = options.BayesDigitsOption,
     certified: bool = options.CertifiedOption,
     symbolic: bool = options.SymbolicOption,
@@ -54,21 +51,21 @@ def bayes(
     """
     _refuse_beside_formula(symbolic, certified, digits)
     if symbolic:
-        problem = options.problem(task, length, nu, noise, symbolic)
+        problem = asked.problem(symbolic=True)
         from symslr.theory.symbolic import bayes_formula
 
         _show_formula("Bayes risk", problem, bayes_formula(problem.task), {}, as_json)
         return
 
-    def at(texts: Mapping[str, str | None]) -> Answer:
-        problem = options.problem(task, texts.get("length"), texts.get("nu"), noise)
+    def at(point: Mapping[str, str]) -> Answer:
+        problem = asked.at(point).problem()
         from symslr.face.tasks import bayes_risk
 
         how: dict[str, Any] = {"digits": digits, "certified": certified, "seconds": FOR_SAMPLES * seconds}
         return "Bayes risk", problem, bayes_risk(problem.task)(problem.values, **how), {}
 
     end_after(seconds, options.SIMPLER)
-    _answer(at, {"length": length, "nu": nu}, "Bayes risk", csv, plot, as_json)
+    _answer(at, {"length": asked.length, "nu": asked.nu}, "Bayes risk", csv, plot, as_json)
 
 
 Answer = tuple[str, "Problem", "Value", dict[str, Any]]
@@ -76,7 +73,7 @@ Answer = tuple[str, "Problem", "Value", dict[str, Any]]
 
 
 def _answer(
-    at: Callable[[Mapping[str, str | None]], Answer],
+    at: Callable[[Mapping[str, str]], Answer],
     texts: Mapping[str, str | None],
     title: str,
     csv: Path | None,
@@ -86,10 +83,9 @@ def _answer(
     """Print the answer, or a table of answers where an option names several numbers, or a file is to be written."""
     grid = grids.axes(texts)
     if grid or csv or plot:
-        given = {name: [text] for name, text in texts.items() if text is not None} | grid
-        grids.show(title, lambda point: at(point)[2], given, csv, plot, as_json)
+        grids.show(title, lambda point: at(point)[2], grids.every(texts), csv, plot, as_json)
         return
-    show(*at(texts), as_json)
+    show(*at({}), as_json)
 
 
 def _refuse_beside_formula(symbolic: bool, certified: bool, digits: int | None, bounds: Sequence[str] = ()) -> None:
@@ -109,19 +105,7 @@ def _refuse_beside_formula(symbolic: bool, certified: bool, digits: int | None, 
 
 
 def risk(
-    task: str = options.TaskOption,
-    length: str = options.LengthOption,
-    nu: str = options.NuOption,
-    noise: str = options.NoiseOption,
-    attention: str = options.AnyAttentionOption,
-    kernel: str = options.KernelOption,
-    normalise: str = options.NormaliseOption,
-    offset: str = options.FreeOffsetOption,
-    heads: int = options.HeadsOption,
-    separate: bool = options.SeparateOption,
-    bias: str = options.BiasOption,
-    filter_: str = options.FilterOption,
-    scale: str = options.ScaleOption,
+    asked: options.OfAttention,
     bounds: list[str] = typer.Option(
         [],
         "--bounds",
@@ -141,73 +125,59 @@ def risk(
     The best scale is printed below the risk; it is inf where the least risk is only approached as the scale grows. --nu,
     --length and --scale take several numbers, as LOW:HIGH:COUNT or with commas: then a table is printed.
     """
-    if scale is not None and bounds:
+    if asked.scale is not None and bounds:
         raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
     _refuse_beside_formula(symbolic, certified, digits, bounds)
     if symbolic and (csv or plot):
         raise ValueError("--symbolic: found together with --csv or --plot; a formula has no table, leave one out")
-
-    kinds = (attention, kernel, normalise, offset), (heads, separate, bias, filter_)
     if symbolic:
-        texts = {"length": length, "nu": nu, "scale": scale}
-        problem, chosen, place, _ = posed(texts, task, noise, *kinds, [], seconds, symbolic=True)
+        problem, chosen, place, _ = posed(asked, [], seconds, symbolic=True)
         from symslr.theory.symbolic import least_formula, risk_formula
 
         made = least_formula(problem.task, chosen) if place is None else risk_formula(problem.task, chosen, place)
-        _show_formula(titled(chosen, scale), problem, made, {"attention": chosen.title}, as_json)
+        _show_formula(titled(chosen, asked.scale), problem, made, {"attention": chosen.title}, as_json)
         return
 
-    def at(texts: Mapping[str, str | None]) -> Answer:
-        problem, chosen, place, limits = posed(texts, task, noise, *kinds, bounds, seconds)
+    def at(point: Mapping[str, str]) -> Answer:
+        here = asked.at(point)
+        problem, chosen, place, limits = posed(here, bounds, seconds)
         from symslr.face.tasks import least_risk, population_risk
 
         model = problem.task, chosen
-        asked = least_risk(*model, limits) if place is None else population_risk(*model, place)
+        quantity = least_risk(*model, limits) if place is None else population_risk(*model, place)
         how: dict[str, Any] = {"digits": digits, "certified": certified, "seconds": FOR_SAMPLES * seconds}
-        value = asked(problem.values, **how)
-        return titled(chosen, texts.get("scale")), problem, value, {"attention": chosen.title}
+        value = quantity(problem.values, **how)
+        return titled(chosen, here.scale), problem, value, {"attention": chosen.title}
 
-    title = "Least risk" if scale is None else "Risk"
-    _answer(at, {"length": length, "nu": nu, "scale": scale}, title, csv, plot, as_json)
+    texts = {"length": asked.length, "nu": asked.nu, "scale": asked.scale}
+    _answer(at, texts, "Least risk" if asked.scale is None else "Risk", csv, plot, as_json)
 
 
 def posed(
-    texts: Mapping[str, str | None],
-    task: str,
-    noise: str | None,
-    named: tuple[str | None, str | None, str, str],
-    heads: tuple[int, bool, str | None, str | None],
-    bounds: list[str],
-    seconds: float,
-    *,
-    symbolic: bool = False,
+    asked: options.OfAttention, bounds: list[str], seconds: float, *, symbolic: bool = False
 ) -> tuple[Problem, Attention, Expr | None, options.Intervals]:
     """The task, the attention, the scale if one is given, and the intervals that are searched; begins to count ``seconds``.
 
     Args:
-        texts: length, nu and scale.
-        named: attention, kernel, normalise and offset.
-        heads: their number, whether they are separate, bias and filter.
         symbolic: whether a formula is wanted; the scale may then be the letter a.
 
     Raises:
         ValueError: in one line, for what is no task or no attention.
     """
-    attention, kernel, normalise, offset = named
-    size, strength, at = (texts.get(name) for name in ("length", "nu", "scale"))
-    is_open = symbolic and at == "a"
-    place = None if at is None or is_open else read_value(at, what="--scale", length=size)
-    wanted_task = read_task(task, size, strength, noise, dash="--", symbolic=symbolic)
-    wanted = read_attention(attention, kernel, normalise, "0" if offset == "free" else offset, dash="--")
-    searched = options.read_intervals(bounds, ("a", *searched_names(wanted, wanted_task)))
-    wanted_heads = read_heads(*heads, dash="--")
+    is_open = symbolic and asked.scale == "a"
+    place = None if asked.scale is None or is_open else read_value(asked.scale, what="--scale", length=asked.length)
+    wanted = asked.read_both(symbolic=symbolic)
+    searched = options.read_intervals(bounds, ("a", *searched_names(*wanted)))
+    wanted_heads = read_heads(asked.heads, asked.separate, asked.bias, asked.filter_, dash="--")
     end_after(seconds, options.SIMPLER)
     from symslr.model.asked import with_heads
     from symslr.model.symbols import a
     from symslr.model.text import exactly
 
-    problem, base = options.made(wanted_task, wanted, symbolic=symbolic)
-    chosen = with_heads(replace(base, offset="free") if offset == "free" else base, wanted_heads, problem.values)
+    problem, base = options.made(*wanted, symbolic=symbolic)
+    if asked.offset == "free":
+        base = replace(base, offset="free")
+    chosen = with_heads(base, wanted_heads, problem.values)
     free = sorted(str(symbol) for symbol in chosen.parameters - set(problem.values))
     if place is not None and free and not symbolic:
         raise ValueError(

@@ -10,19 +10,15 @@ import typer
 from symslr.budget import end_after
 from symslr.cli import grids, options
 from symslr.cli.numbers import FOR_SAMPLES, bayes
-from symslr.model.request import read_task
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command()(optimal)
+    app.command()(options.command(optimal))
 
 
 def optimal(
-    task: str = options.TaskOption,
-    length: str = options.LengthOption,
-    nu: str = options.NuOption,
-    noise: str = options.NoiseOption,
+    asked: options.OfTask,
     digits: int | None = options.BayesDigitsOption,
     csv: Path = grids.CsvOption,
     plot: Path = grids.PlotOption,
@@ -34,17 +30,16 @@ def optimal(
     The task may be a law of location or have any weight. The risk is printed where the length and every parameter have
     a value; --nu and --length take several numbers, as LOW:HIGH:COUNT or with commas: then as a table.
     """
-    grid = grids.axes({"length": length, "nu": nu})
-    open_length, open_nu = (None if name in grid else text for name, text in (("length", length), ("nu", nu)))
-    wanted = read_task(task, open_length, open_nu, noise, dash="--", symbolic=True)
+    grid = grids.axes({"length": asked.length, "nu": asked.nu})
+    wanted = asked.at(dict.fromkeys(grid)).read(symbolic=True)
     end_after(seconds, "leave out a value (--length, --nu), and the formula comes alone")
     from symslr.algebra.derivation import as_text
     from symslr.face.tasks import bayes_risk
-    from symslr.model import asked
+    from symslr.model.asked import problem
     from symslr.model.symbols import Delta
     from symslr.theory.located_attention import optimal_attention
 
-    law = asked.problem(wanted, dash="--", symbolic=True)
+    law = problem(wanted, dash="--", symbolic=True)
     found = optimal_attention(law.task)
     missing = sorted(str(symbol) for symbol in law.task.free_symbols - set(law.values) - {Delta})
 
@@ -55,11 +50,11 @@ def optimal(
             typer.echo(f"  with {line}")
         typer.echo(f"  LaTeX: {found.latex()}")
     if grid or csv or plot:
-        bayes(task, length, nu, noise, digits, False, False, csv, plot, seconds, as_json)
+        bayes(asked, digits, False, False, csv, plot, seconds, as_json)
         return
     value, none = None, f"needs a value of {', '.join(missing)}"
     if not missing:
-        valued = options.problem(task, length, nu, noise)
+        valued = asked.problem()
         try:
             value = bayes_risk(valued.task)(valued.values, digits=digits, seconds=FOR_SAMPLES * seconds)
         except ValueError as reason:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import wraps
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, get_type_hints
 
 import typer
 
 from symslr.budget import LONGEST
 from symslr.model.ranges import MOST_DIGITS
-from symslr.model.request import AttentionRequest, TaskRequest, read_task
+from symslr.model.request import AttentionRequest, TaskRequest, read_attention, read_task
 from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
@@ -193,18 +196,93 @@ SIMPLER = "ask for fewer digits (--digits 6), or a simpler task or attention"
 JsonOption = typer.Option(False, "--json", help="Print JSON; values and errors are decimal strings.")
 
 
-def problem(task: str, length: str | None, nu: str | None, noise: str | None, symbolic: bool = False) -> Problem:
-    """The task the options describe; what the command line says wins over the model file.
+@dataclass(frozen=True)
+class OfTask:
+    """The options of a task, as text; what the command line says wins over the model file."""
 
-    Where a formula is wanted what has no value stays a symbol.
+    task: str = TaskOption
+    length: str | None = LengthOption
+    nu: str | None = NuOption
+    noise: str | None = NoiseOption
 
-    Raises:
-        ValueError: in one line, for an unknown task, a missing length or a value out of range.
-    """
-    wanted = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
-    from symslr.model import asked
+    def at(self, point: Mapping[str, Any]) -> Self:
+        """With the texts of a point of a grid; names that are no options here are left out."""
+        return replace(self, **{option.name: point[option.name] for option in fields(self) if option.name in point})
 
-    return asked.problem(wanted, dash="--", symbolic=symbolic)
+    def read(self, *, symbolic: bool = False) -> TaskRequest:
+        """Where a formula is wanted what has no value stays a symbol.
+
+        Raises:
+            ValueError: in one line, for an unknown task, a missing length or a value out of range.
+        """
+        return read_task(self.task, self.length, self.nu, self.noise, dash="--", symbolic=symbolic)
+
+    def problem(self, *, symbolic: bool = False) -> Problem:
+        """The task.
+
+        Raises:
+            ValueError: as ``read``.
+        """
+        wanted = self.read(symbolic=symbolic)
+        from symslr.model import asked
+
+        return asked.problem(wanted, dash="--", symbolic=symbolic)
+
+
+@dataclass(frozen=True)
+class OfKernel(OfTask):
+    """The options of a task and of an attention with one kernel of single keys."""
+
+    attention: str | None = AttentionOption
+    kernel: str | None = KernelOption
+    normalise: str = NormaliseOption
+    offset: str = OffsetOption
+
+    def read_both(self, *, symbolic: bool = False) -> tuple[TaskRequest, AttentionRequest]:
+        """The task and the attention.
+
+        Raises:
+            ValueError: as ``read``; for an unknown attention, a kernel outside the whitelist, or two attentions at once.
+        """
+        start = "0" if self.offset == "free" else self.offset
+        wanted = read_attention(self.attention, self.kernel, self.normalise, start, dash="--")
+        return self.read(symbolic=symbolic), wanted
+
+
+@dataclass(frozen=True)
+class OfAttention(OfKernel):
+    """The options of a task, of any attention, and of the scale of its key."""
+
+    attention: str | None = AnyAttentionOption
+    offset: str = FreeOffsetOption
+    heads: int = HeadsOption
+    separate: bool = SeparateOption
+    bias: str | None = BiasOption
+    filter_: str | None = FilterOption
+    scale: str | None = ScaleOption
+
+    @property
+    def names_attention(self) -> bool:
+        """Whether anything is said of an attention."""
+        own: Any = fields(self)[len(fields(OfTask)) :]
+        return any(getattr(self, option.name) != option.default.default for option in own)
+
+
+def command(asked_of: Callable[..., None]) -> Callable[..., None]:
+    """A command whose first parameter, a dataclass of options, is given as these options."""
+    types = get_type_hints(asked_of)
+    first, *others = inspect.signature(asked_of).parameters.values()
+    shared, own = types[first.name], get_type_hints(types[first.name])
+
+    @wraps(asked_of)
+    def taken(**given: Any) -> None:
+        asked_of(shared(**{option.name: given.pop(option.name) for option in fields(shared)}), **given)
+
+    of = inspect.Parameter.KEYWORD_ONLY
+    options = [inspect.Parameter(o.name, of, default=o.default, annotation=own[o.name]) for o in fields(shared)]
+    options += [other.replace(kind=of, annotation=types[other.name]) for other in others]
+    taken.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    return taken
 
 
 def made(task: TaskRequest, attention: AttentionRequest, *, symbolic: bool = False) -> tuple[Problem, Attention]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -14,11 +14,8 @@ from symslr.model.text_numbers import read_number
 from symslr.model.text_tree import NameKind, read_tree
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from symslr.evaluation.separation import SeparationReport
     from symslr.evaluation.separation.widths import SufficientWidths
-    from symslr.expression.value import Value
 
 
 FEW = 6
@@ -69,9 +66,8 @@ def separation(
 
     Data sets and network are those of arXiv 2310.11685. For several --m a table is printed, of one marked row.
     """
-    grid = grids.axes({"m": m})
     widths_asked = grids.numbers("m", m, options.integer)
-    is_table = bool(grid or csv or plot)
+    is_table = bool(len(widths_asked) > 1 or csv or plot)
     if is_table and delta is not None:
         raise ValueError("--delta: found together with several --m, --csv or --plot; expected one --m alone")
     marks = {"a0": a0, "a1": a1, "b": b, "c": c, "margin": margin, "beta": beta}
@@ -79,30 +75,21 @@ def separation(
     for what, text in (("--kernel", kernel), ("--rival", rival)):
         if text not in NAMED_KERNELS:
             read_tree(text, {"x": NameKind.VALUE}, what=what)
-    cross = None if keys is None else _marks(keys)
+    cross = None if keys is None else [read_number(text.strip(), what="--keys") for text in keys.split(",")]
     allowed = None if delta is None else read_number(delta, what="--delta")
-    from symslr.model.separation import Marks, kernel_of
-    from symslr.model.separation import separation as construction
+    from symslr.evaluation.separation.widths import failure_allowed
+    from symslr.face.separation import separation as quantity
     from symslr.model.text import exactly
 
     exact = {name: exactly(number) for name, number in read.items()}
-    made = None if cross is None else Marks(*map(exactly, cross))
-    by_width = {own: construction(n=n, d=d, t=t, m=own, keys=made, **exact) for own in widths_asked}
-    parameters = by_width[widths_asked[0]]
-    from symslr.evaluation.separation import separation_report
-    from symslr.evaluation.separation.widths import failure_allowed, sufficient_widths
-
+    made = quantity(kernel, rival, keys=None if cross is None else list(map(exactly, cross)), n=n, d=d, t=t, **exact)
     goal = None if allowed is None else failure_allowed(exactly(allowed))
     end_after(seconds, f"ask for fewer digits (--digits {FEW}) or fewer rows (--n)")
-    kernels = kernel_of(kernel, "--kernel"), kernel_of(rival, "--rival")
     if is_table:
-
-        def at(point: dict[str, Any]) -> Value:
-            return separation_report(by_width[point["m"]], *kernels, digits).fixed_row
-
-        grids.show("P(separates), one marked row", at, {"m": widths_asked}, csv, plot, as_json)
+        title = "P(separates), one marked row"
+        grids.show(title, lambda point: made(point, digits=digits), {"m": widths_asked}, csv, plot, as_json)
         return
-    found = separation_report(parameters, *kernels, digits)
+    found: SeparationReport = made(m=widths_asked[0], digits=digits).result
     if not as_json:  # before the widths, which take longer
         shown = ", ".join(f"{name}={text}" for name, text in {"n": n, "d": d, "t": t, **marks, "m": m}.items())
         shown += "" if keys is None else f", keys and values {keys}"
@@ -110,7 +97,7 @@ def separation(
         _show(found)
     widths = None
     try:
-        widths = None if goal is None else sufficient_widths(parameters, goal, found.kernel, found.rival)
+        widths = None if goal is None else found.widths(goal)
     finally:  # also where they are refused
         if as_json:
             typer.echo(json.dumps(found.as_json() | ({} if widths is None else {"widths": widths.as_json()})))
@@ -148,18 +135,6 @@ def _interval(widths: tuple[int, int | None] | None) -> str:
 
     least, most = widths
     return f"m >= {as_text(least)}" if most is None else f"{as_text(least)} <= m <= {as_text(most)}"
-
-
-def _marks(text: str) -> list[Fraction | float]:
-    """Three numbers.
-
-    Raises:
-        ValueError: in one line, for anything else.
-    """
-    parts = text.split(",")
-    if len(parts) != 3:
-        raise ValueError(f"--keys: found {text!r}; expected three numbers a,b,c such as 0.9,0.4,0.5")
-    return [read_number(part.strip(), what=f"--keys, {name}") for name, part in zip("abc", parts)]
 
 
 NAMED_KERNELS = ("exp", "softmax", "linear")

@@ -48,6 +48,7 @@ class Value:
         at: of a least value the place at which it is attained, by the name of the parameter.
         exact: the number as a formula, where a closed form gives one.
         sources: key and place of what it rests on, for ``symslr.cite``.
+        result: what it is one number of, with all else that was found: a fit, simulated runs, a report; else None.
 
     Values and numbers add, subtract, multiply and divide; errors are carried through, as bounds, or as independent standard
     errors where one is statistical. ``<`` and ``>`` are told where the errors (four standard ones) leave no
@@ -63,6 +64,7 @@ class Value:
     at: Mapping[str, Value] = field(default_factory=dict, compare=False)
     exact: str | None = field(default=None, compare=False)
     sources: tuple[str, ...] = field(default=(), compare=False)
+    result: Any = field(default=None, compare=False)
 
     def __float__(self) -> float:
         return float(self.value)

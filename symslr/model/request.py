@@ -227,7 +227,7 @@ def is_formula(text: str, names: Mapping[str, NameKind]) -> bool:
     return True
 
 
-def searched_names(wanted: AttentionRequest, task: TaskRequest) -> tuple[str, ...]:
+def searched_names(task: TaskRequest, wanted: AttentionRequest) -> tuple[str, ...]:
     """Names of the parameters that the kernel of an attention, or of the one in the task's model file, is minimised over."""
     name, tables = wanted.name, wanted.tables
     if name is None and wanted.kernel is None:

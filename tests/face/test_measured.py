@@ -200,7 +200,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ("--nu 2 --mean 1 --standard-error 0", "--standard-error: found 0; expected a positive number"),
         ("--nu 2 --mean one --standard-error 1", "--mean: found 'one'; expected a number"),
         ("--mean 1 --standard-error 1", "no value for nu"),
-        ("--nu 2 --samples no/such.csv", "no/such.csv: found no such file"),
+        ("--nu 2 --samples no/such.csv", "--samples: found no file no/such.csv; expected one that exists"),
     ],
 )
 def test_bad_input_is_one_line(arguments: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:

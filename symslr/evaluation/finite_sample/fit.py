@@ -105,18 +105,20 @@ def fit_at(
     precision: float = USUAL_PRECISION,
     branch: str = "lowest",
     seed: int = 0,
-) -> tuple[FiniteSample, Tuned]:
-    """(the fit, the ridges): those given, or where ``ridge`` is None those of least test risk; otherwise as ``finite_sample``."""
+) -> CurvePoint:
+    """The fit at the ridges given, or where ``ridge`` is None at those of least test risk; otherwise as ``finite_sample``."""
+    how: dict[str, Any] = {"alpha": alpha, "precision": precision, "seed": seed}
     if ridge is None:
-        return tuned_finite_sample(task, attention, values, alpha=alpha, precision=precision, seed=seed)
-    pair = ridge_pair(ridge)
-    how: dict[str, Any] = {"precision": precision, "branch": branch, "seed": seed}
-    return finite_sample(task, attention, values, alpha=alpha, ridge=pair, **how), Tuned(*pair)
+        fit, tuned = tuned_finite_sample(task, attention, values, **how)
+    else:
+        tuned = Tuned(*ridge_pair(ridge))
+        fit = finite_sample(task, attention, values, ridge=tuned.ridge, branch=branch, **how)
+    return CurvePoint(float(alpha), tuned, (fit,))
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """All known branches at one alpha.
+    """The fit at one alpha: the branch that was asked for, or along a curve all known ones.
 
     Attributes:
         alpha: N/D.

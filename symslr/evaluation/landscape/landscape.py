@@ -36,6 +36,7 @@ from symslr.theory.landscape import LandscapeRisk, landscape_chain
 
 if TYPE_CHECKING:
     from symslr.evaluation.landscape.flow import Flow
+    from symslr.evaluation.landscape.minima import LocalMinimum
 
 SHIFT = Symbol("s", real=True)
 """s of the weight exp(s chi_eps - s^2/2); s^2 is nu for spiked-SLR."""
@@ -228,6 +229,12 @@ class Landscape:
         from symslr.evaluation.landscape.flow import gradient_flow
 
         return gradient_flow(self, self.point(start), float(np.max(times, initial=0.0)), np.asarray(times, dtype=float))
+
+    def minima(self) -> tuple[LocalMinimum, LocalMinimum]:
+        """The matched and the mismatched minimum; see ``both_minima``."""
+        from symslr.evaluation.landscape.minima import both_minima
+
+        return both_minima(self)
 
     def risk_and_gradient(self, at: Array) -> tuple[float, Array]:
         """E and its derivatives, shaped like ``at``; q_kv counts once.

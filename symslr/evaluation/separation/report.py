@@ -14,7 +14,13 @@ from symslr.evaluation.numbers.balls import centre, radius
 from symslr.evaluation.separation.law import NeuronLaw
 from symslr.evaluation.separation.outputs import data_set_outputs
 from symslr.evaluation.separation.probability import Probability
-from symslr.evaluation.separation.widths import HoeffdingBound, classes_that_suffice, hoeffding_bound
+from symslr.evaluation.separation.widths import (
+    HoeffdingBound,
+    SufficientWidths,
+    classes_that_suffice,
+    hoeffding_bound,
+    sufficient_widths,
+)
 from symslr.expression.value import Kind, Value
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation
 from symslr.theory.separation.definition import Column, Row
@@ -57,6 +63,10 @@ class SeparationReport:
     sufficient_classes: float
     limit: LimitVerdict | None
     reason: str
+
+    def widths(self, delta: object) -> SufficientWidths:
+        """The widths at which failure has at most the probability delta, for one marked row; see ``sufficient_widths``."""
+        return sufficient_widths(self.parameters, delta, self.kernel, self.rival)
 
     def as_json(self) -> dict[str, Any]:
         """Numbers as decimal strings, in the form of ``Value.as_json``."""

@@ -21,11 +21,8 @@ def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
     """Risk and overlaps of the branch of largest free entropy, and the risk from an uninformed start."""
-    from symslr.evaluation.finite_sample import bayes_optimal
+    from symslr.face.samples import bayes_optimal
 
     found = problem(asked, files)
-    best = bayes_optimal(found.task, found.values, alpha=real(asked["alpha"]), seed=int(asked["seed"]))
-    assert best.risk is not None
-    assert best.uninformed_risk is not None
-    overlaps = {f"q_{name}": best.overlaps[name] for name in ("k", "v")}
-    return {"risk": best.risk, **overlaps, "uninformed_risk": best.uninformed_risk}
+    value = bayes_optimal(found.task, seed=int(asked["seed"]))(found.values, alpha=real(asked["alpha"]))
+    return {"risk": value, **value.at, "uninformed_risk": value.result.uninformed_risk}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from mpmath import mpf
 
-from symslr.evaluation import Value
-from symslr.expression.value import Kind
-from symslr.simulate.erm import OPTIMISERS, erm_replicates
+from symslr.expression.value import Kind, Value
+from symslr.simulate.erm import OPTIMISERS
 from symslr.study.parameter import Parameter, count, counts, number, one_of, positive
 from symslr.study.points.asked import ATTENTION, SHIFT, TASK, kernel_attention, problem, real, values_with_shift
 
@@ -31,37 +31,34 @@ PARAMETERS = (
 
 
 def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
-    """Refuse a task or an attention that is none."""
-    kernel_attention(asked, files, problem(asked, files))
+    """Refuse a task or an attention that is none, and fewer than two training sets, which have no spread."""
+    _fits(asked, files, 0)
 
 
-def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
-    """Test risk and order parameters with their standard errors over training sets, and the worst gradient norm."""
+def _fits(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> tuple[Any, dict[Any, Any]]:
+    """What is asked, and the values at which it is."""
+    from symslr.face.samples import simulate_fit
+
     found = problem(asked, files)
     chosen = kernel_attention(asked, files, found)
-    seeds = asked["seeds"].split(",") if asked["seeds"] else [str(seed + i) for i in range(int(asked["replicates"]))]
-    runs = erm_replicates(
+    fits = simulate_fit(
         found.task,
         chosen,
-        values_with_shift(asked, found, chosen),
-        alpha=real(asked["alpha"]),
         dimension=int(asked["dimension"]),
-        r_k=real(asked["r_k"]),
-        r_v=real(asked["r_v"]),
-        seeds=[int(item) for item in seeds],
-        starts=[asked["start"]],
+        ridge=(real(asked["r_k"]), real(asked["r_v"])),
+        seeds=[int(own) for own in asked["seeds"].split(",")] if asked["seeds"] else int(asked["replicates"]),
+        seed=seed,
+        start=asked["start"],
         optimiser=asked["optimiser"],
         dtype=asked["precision"],
         fresh=int(asked["fresh"]),
     )
-    method = f"ERM, {asked['optimiser']} from {asked['start']} start, N = {runs.size}, {len(runs.runs)} training sets"
-    method += "" if runs.converged else ", not all converged"
-    answers = {"risk": _statistical(runs.risk, runs.standard_error, method)}
-    for name in ("m_kk", "m_vv", "q_kk", "q_vv"):
-        answers[name] = _statistical(*runs.order_parameter(name), method)
-    answers["gradient_norm"] = Value(mpf(runs.worst_gradient_norm), mpf(0), Kind.ESTIMATED, 6, method)
-    return answers
+    return fits, values_with_shift(asked, found, chosen)
 
 
-def _statistical(mean: float, error: float, method: str) -> Value:
-    return Value(mpf(mean), mpf(error), Kind.STATISTICAL, 8, method)
+def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
+    """Test risk and order parameters with their standard errors over training sets, and the worst gradient norm."""
+    fits, values = _fits(asked, files, seed)
+    value = fits(values, alpha=real(asked["alpha"]))
+    norm = Value(mpf(value.result.worst_gradient_norm), mpf(0), Kind.ESTIMATED, 6, value.method)
+    return {"risk": value, **value.at, "gradient_norm": norm}

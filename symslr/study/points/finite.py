@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from symslr.study.parameter import Parameter, count, flag, one_of, positive
 from symslr.study.points.asked import ATTENTION, SHIFT, TASK, kernel_attention, problem, real, values_with_shift
@@ -40,23 +40,18 @@ def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> di
     """
     from mpmath import mpf
 
-    from symslr.evaluation.finite_sample import fit_at
     from symslr.expression.value import Kind, Value
+    from symslr.face.samples import fitted
 
     check(asked, files)
     found = problem(asked, files)
     chosen = kernel_attention(asked, files, found)
-    fit, tuned = fit_at(
-        found.task,
-        chosen,
-        values_with_shift(asked, found, chosen),
-        alpha=real(asked["alpha"]),
-        ridge=None if asked["tuned"] == "true" else (real(asked["r_k"]), real(asked["r_v"])),
-        precision=real(asked["precision"]),
-        branch=asked["branch"],
-        seed=int(asked["seed"]),
-    )
-    answers = {"risk": fit.risk, "training_loss": fit.training_loss, **fit.order_parameters}
+    ridge = "tuned" if asked["tuned"] == "true" else (real(asked["r_k"]), real(asked["r_v"]))
+    how: dict[str, Any] = {"precision": real(asked["precision"]), "branch": asked["branch"], "seed": int(asked["seed"])}
+    fit = fitted(found.task, chosen, ridge=ridge, **how)
+    value = fit(values_with_shift(asked, found, chosen), alpha=real(asked["alpha"]))
+    tuned = value.result.tuned
+    answers = {"risk": value, "training_loss": value.result.fit.training_loss, **value.at}
     if asked["tuned"] == "true":
         method = "ridges of least test risk; the error of the risk says how flat it is there"
         method += "".join(f"; {remark}" for remark in tuned.remarks)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from symslr.study.parameter import Parameter, Raw, count, kernel, number
 from symslr.study.points.asked import DIGITS
 
 if TYPE_CHECKING:
     from symslr.expression.value import Value
-    from symslr.model.separation import Separation
 
 _SIZES = ("n", "d", "t", "m")
 _MARKS = ("a0", "a1", "b", "c")
@@ -31,29 +30,23 @@ PARAMETERS = (
 )
 
 
-def _construction(asked: Mapping[str, str]) -> Separation:
-    from symslr.model.separation import separation as construction
+def _numbers(asked: Mapping[str, str]) -> dict[str, Any]:
     from symslr.model.text import parse_number
 
-    sizes = {name: int(asked[name]) for name in _SIZES}
-    return construction(**sizes, **{name: parse_number(asked[name], what=name) for name in (*_MARKS, "margin", "beta")})
+    return {name: parse_number(asked[name], what=name) for name in (*_SIZES, *_MARKS, "margin", "beta")}
 
 
 def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
     """Refuse sizes that do not fit."""
-    _construction(asked)
+    from symslr.model.separation import Separation
+
+    Separation(**_numbers(asked))
 
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
     """P(separates) for one marked row and for all, 1 - P for one, and P(the rival separates instead)."""
-    from symslr.evaluation.separation import separation_report
-    from symslr.model.separation import kernel_of
+    from symslr.face.separation import separation
 
-    chosen, rival = (kernel_of(asked[name], name) for name in ("kernel", "rival"))
-    found = separation_report(_construction(asked), chosen, rival, int(asked["digits"]))
-    return {
-        "fixed_row": found.fixed_row,
-        "fixed_row_failure": found.fixed_row_failure,
-        "all_rows": found.all_rows,
-        "rival_wins": found.rival_wins,
-    }
+    value = separation(asked["kernel"], asked["rival"])(_numbers(asked), digits=int(asked["digits"]))
+    others = ("fixed_row_failure", "all_rows", "rival_wins")
+    return {"fixed_row": value, **{name: getattr(value.result, name) for name in others}}
