@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,16 @@ from sympy import Abs, Symbol, exp
 
 import symslr as s
 from symslr.cli import main
+from symslr.cli.landscape import _shown
+from symslr.evaluation.finite_sample import CurvePoint
+from symslr.evaluation.landscape import Landscape
+from symslr.evaluation.landscape.order import order_of
+from symslr.evaluation.separation.report import PROBABILITIES, SeparationReport
+from symslr.evaluation.sequence.bayes_optimal import BayesOptimal
 from symslr.expression.value import Value
 from symslr.model.symbols import chi, epsilon, i, j
 from symslr.study.document import read_study
+from symslr.study.point import Point
 from symslr.study.registry import kind_named
 
 FILES = {
@@ -107,12 +115,34 @@ REQUESTS: dict[str, Callable[[], Value]] = {
     "finite --length 3 --nu 2 --rk .1 --rv .3 --alpha 4 --precision .1": lambda: s.fitted(
         SPIKED, "softmax", ridge=(0.1, 0.3), precision=0.1
     )(FIT),
+    "finite --length 3 --nu 2 --rk .1 --rv .3 --alpha 4 --precision .1 --branch informed --seed 1": lambda: s.fitted(
+        SPIKED, "softmax", ridge=(0.1, 0.3), precision=0.1, branch="informed", seed=1
+    )(FIT),
+    "finite --length 3 --nu 2 --rk 1 --rv 10 --alpha 4 --precision .1 --attention erf --shift 1/2": lambda: s.fitted(
+        SPIKED, "erf", ridge=(1, 10), precision=0.1
+    )(FIT, c="1/2"),
+    "finite --length 3 --nu 2 --rk 1 --rv 1 --alpha 1/2 --precision .1 --kernel x+1/4 --normalise none": lambda: (
+        s.fitted(SPIKED, s.Attention("x+1/4", None), ridge=1, precision=0.1)(nu=2, alpha="1/2")
+    ),
+    "finite --task LAWS --rk 1 --rv 1 --alpha 4 --precision .1": lambda: s.fitted(
+        LAWS, "softmax", ridge=1, precision=0.1
+    )(alpha=4),
     "finite --length 3 --nu 2 --alpha 4 --bayes-optimal": lambda: s.bayes_optimal(SPIKED)(FIT),
+    "finite --task max --length 3 --nu inf --noise 1 --alpha 4 --bayes-optimal --seed 1": lambda: s.bayes_optimal(
+        s.MaxSLR("oo", length=3, noise=1), seed=1
+    )(alpha=4),
+    "finite --length 1:1/3,2:2/3 --nu 2 --alpha 4 --bayes-optimal": lambda: s.bayes_optimal(MIXED)(FIT),
     f"separation {SEPARATION} --m 52": lambda: s.separation(**CONSTRUCTION)(m=52),
     f"separation {SEPARATION} --m 52 --kernel 1+x**2 --rival x**3": lambda: s.separation(
         "1+x**2", "x**3", **CONSTRUCTION
     )(m=52),
     f"separation {SEPARATION} --m 52 --digits 30": lambda: s.separation(**CONSTRUCTION, m=52)(digits=30),
+    f"separation {SEPARATION} --m 52 --margin 1/5 --beta 2": lambda: s.separation(**CONSTRUCTION)(
+        m=52, margin="1/5", beta=2
+    ),
+    f"separation {SEPARATION} --m 52 --keys 1.1,.2,1/3": lambda: s.separation(
+        keys=("1.1", 0.2, Fraction(1, 3)), **CONSTRUCTION
+    )(m=52),
 }
 
 
@@ -131,56 +161,184 @@ def _numbers(said: Mapping[str, Any]) -> dict[str, Any]:
     return {name: said[name] for name in ("value", "error", "kind", "digits")}
 
 
+def _beside(found: Value) -> dict[str, Value]:
+    """The other numbers of the fit, of the report or of the best estimator that a value is one number of."""
+    if isinstance(found.result, CurvePoint):
+        return {**found.at, "training_loss": found.result.fit.training_loss, "energy": found.result.fit.energy}
+    if isinstance(found.result, SeparationReport):
+        return {name: getattr(found.result, name) for name in PROBABILITIES}
+    if isinstance(found.result, BayesOptimal):
+        assert found.result.uninformed_risk is not None
+        return {**found.at, "uninformed_risk": found.result.uninformed_risk}
+    return {}
+
+
 @pytest.mark.parametrize("request_", REQUESTS)
 def test_one_request_has_one_value(request_: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     said = _said(request_, tmp_path, capsys)
     found = REQUESTS[request_]()
     (own,) = [said[name] for name in ("risk", "fixed_row") if name in said] or [said]
     assert _numbers(own) == _numbers(found.as_json())
+    for name, value in _beside(found).items():
+        assert _numbers(said.get("order_parameters", {}).get(name) or said[name]) == _numbers(value.as_json())
     if own is said:
         assert said.get("exact") == found.exact
         best = {name: {key: at.as_json()[key] for key in ("value", "error")} for name, at in found.at.items()}
         assert said.get("best", {}) == best
 
 
+def _at_a_point(land: Landscape, **order: float) -> dict[str, Any]:
+    found = land.confirmed(land.point(order))
+    slopes = {name: _shown(*own) for name, *own in zip(land.names, found.gradient, found.gradient_errors)}
+    parts = {"gradient": "value", "gradient_error": "error"}
+    return {
+        **_shown(found.risk, found.error),
+        **{own: {name: shown[part] for name, shown in slopes.items()} for own, part in parts.items()},
+    }
+
+
+def _minima(land: Landscape) -> dict[str, Any]:
+    found = []
+    for own in land.minima():
+        risk = land.confirmed(order_of(own.point))
+        found.append({"kind": own.kind, "minimum": own.is_minimum, **_shown(risk.risk, risk.error)})
+    return {"minima": found}
+
+
+def _branches(points: list[CurvePoint]) -> dict[str, Any]:
+    rows = [(str(point.alpha), fit) for point in points for fit in point.fits]
+    return {"points": [{"alpha": at, "branch": fit.branch, "risk": _numbers(fit.risk.as_json())} for at, fit in rows]}
+
+
+def _widths(delta: str, **construction: Any) -> dict[str, Any]:
+    found: dict[str, Any] = s.separation(**construction)().result.widths(delta).as_json()
+    return {"widths": found}
+
+
+PLACE = {"m_kk": 1.0, "q_kk": 2.0, "q_vv": 2.0}
+AT = "--at m_kk=1,q_kk=2,q_vv=2"
+CURVE: dict[str, Any] = {"ridge": (1, 10), "precision": 0.05}
+SEVERAL: dict[str, Callable[[], dict[str, Any]]] = {
+    f"landscape --length 3 --nu 2 {AT}": lambda: _at_a_point(s.landscape(SPIKED, "softmax", nu=2), **PLACE),
+    f"landscape --length 3 --nu 2 --noise 1/2 --attention erf {AT},c=.5": lambda: _at_a_point(
+        s.landscape(s.SpikedSLR(length=3), "erf", nu=2, noise="1/2"), **PLACE, c=0.5
+    ),
+    f"landscape --length 1:1/3,2:2/3 --nu 2 --kernel 1+x**2 {AT}": lambda: _at_a_point(
+        s.landscape(MIXED, s.Attention("1+x**2"), nu=2), **PLACE
+    ),
+    "landscape --length 3 --nu 2": lambda: _minima(s.landscape(SPIKED, "softmax", {"nu": 2})),
+    "landscape --task max --length 3 --nu 2 --attention linear": lambda: _minima(s.landscape(MAX, "linear", nu=2)),
+    "finite --length 3 --nu 2 --rk 1 --rv 10 --alpha 4,2 --precision .05 --attention linear": lambda: _branches(
+        s.fitted_branches(SPIKED, "linear", nu=2, alpha=[4, 2], **CURVE)
+    ),
+    f"separation {SEPARATION} --m 52 --delta 1/100": lambda: _widths("1/100", **CONSTRUCTION, m=52),
+}
+
+
+@pytest.mark.parametrize("request_", SEVERAL)
+def test_one_request_has_the_same_numbers(request_: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    _holds(_said(request_, tmp_path, capsys), SEVERAL[request_]())
+
+
+def _holds(said: Any, found: Any) -> None:
+    """Whether all that was found is said."""
+    if isinstance(found, dict):
+        for name, own in found.items():
+            _holds(said[name], own)
+    elif isinstance(found, list):
+        for own, one in zip(said, found, strict=True):
+            _holds(own, one)
+    else:
+        assert said == found
+
+
+def test_a_branch_is_the_fit_at_its_alpha() -> None:
+    points = s.fitted_branches(SPIKED, "linear", nu=2, alpha=[4, 2], **CURVE)
+    curve = s.fitted(SPIKED, "linear", nu=2, **CURVE).curve(alpha=[4, 2])
+    assert [_numbers(point.fit.risk.as_json()) for point in points] == [_numbers(own.as_json()) for own in curve.points]
+
+
 STUDY = """
+[common]
+length = 3
+nu = 2
 [[sweep]]
 kind = "bayes"
 task = ["spiked", "max"]
-length = 3
-nu = 2
 [[sweep]]
 kind = "risk"
 attention = ["linear", "sparsemax"]
-length = 3
-nu = 2
 [[sweep]]
 kind = "risk"
 task = "PRIOR.toml"
-length = 3
-nu = 2
 scale = "3/2"
 [[sweep]]
 kind = "finite"
-length = 3
-nu = 2
 alpha = 4
 r_k = 0.1
 r_v = 0.3
 precision = 0.1
 [[sweep]]
+kind = "finite"
+attention = "erf"
+shift = 0.5
+alpha = 4
+r_k = 1
+r_v = 1
+branch = "informed"
+precision = 0.1
+seed = 1
+[[sweep]]
+kind = "bayes_optimal"
+alpha = 4
+seed = 1
+[[sweep]]
+kind = "erm"
+alpha = 4
+dimension = 20
+r_k = 0.1
+r_v = 0.3
+seeds = "0,3"
+fresh = 1000
+[[sweep]]
+kind = "erm"
+attention = "erf"
+alpha = 4
+dimension = 20
+r_k = 0.1
+r_v = 0.3
+replicates = 3
+start = "random"
+precision = "float32"
+fresh = 1000
+[[sweep]]
+kind = "message_passing"
+task = "max"
+alpha = 2
+dimension = 40
+replicates = 3
+damping = 0.25
+[[sweep]]
 kind = "separation"
 m = 52
 """
-IN_PYTHON: list[Callable[[], Value]] = [
-    lambda: s.bayes_risk(SPIKED)(nu=2, digits=15),
-    lambda: s.bayes_risk(MAX)(nu=2, digits=15),
-    lambda: s.least_risk(SPIKED, "linear")(nu=2),
-    lambda: s.least_risk(SPIKED, "sparsemax")(nu=2),
-    lambda: s.population_risk(PRIOR, "softmax", "3/2")(nu=2),
-    lambda: s.fitted(SPIKED, "softmax", ridge=(0.1, 0.3), precision=0.1)(FIT),
-    lambda: s.separation(**CONSTRUCTION)(m=52),
+IN_PYTHON: list[Callable[[Point], Value]] = [
+    lambda _: s.bayes_risk(SPIKED)(nu=2, digits=15),
+    lambda _: s.bayes_risk(MAX)(nu=2, digits=15),
+    lambda _: s.least_risk(SPIKED, "linear")(nu=2),
+    lambda _: s.least_risk(SPIKED, "sparsemax")(nu=2),
+    lambda _: s.population_risk(PRIOR, "softmax", "3/2")(nu=2),
+    lambda _: s.fitted(SPIKED, "softmax", ridge=(0.1, 0.3), precision=0.1)(FIT),
+    lambda _: s.fitted(SPIKED, "erf", ridge=1, precision=0.1, branch="informed", seed=1)(FIT, c="1/2"),
+    lambda _: s.bayes_optimal(SPIKED, seed=1)(FIT),
+    lambda _: s.simulate_fit(SPIKED, "softmax", seeds=[0, 3], fresh=1000, **SIMULATED)(FIT),
+    lambda point: s.simulate_fit(
+        SPIKED, "erf", seeds=3, seed=point.seed, fresh=1000, start="random", dtype="float32", **SIMULATED
+    )(FIT, c=0),
+    lambda point: s.message_passing(MAX, dimension=40, seeds=3, seed=point.seed, damping=0.25)(nu=2, alpha=2),
+    lambda _: s.separation(**CONSTRUCTION)(m=52),
 ]
+SIMULATED: dict[str, Any] = {"dimension": 20, "ridge": (0.1, 0.3)}
 
 
 def test_a_study_has_the_same_values(tmp_path: Path) -> None:
@@ -190,8 +348,9 @@ def test_a_study_has_the_same_values(tmp_path: Path) -> None:
     points = read_study(tmp_path / "study.toml")
     for point, ask in zip(points, IN_PYTHON, strict=True):
         answers = kind_named(point.kind).compute(dict(point.parameters), dict(point.files), point.seed)
-        found = ask()
-        own = answers["fixed_row" if point.kind == "separation" else "risk"]
+        found = ask(point)
+        own = answers[{"separation": "fixed_row", "message_passing": "q_k"}.get(point.kind, "risk")]
         assert _numbers(own.as_json()) == _numbers(found.as_json())
-        for name, at in found.at.items():
-            assert _numbers(answers[name].as_json()) == _numbers(at.as_json())
+        for name, at in {**_beside(found), **found.at}.items():
+            assert name not in answers or _numbers(answers[name].as_json()) == _numbers(at.as_json())
+        assert found.at.keys() <= answers.keys()
