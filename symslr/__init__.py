@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from symslr.evaluation import minimise as minimise
     from symslr.face.curve import Curve as Curve
     from symslr.face.landscape import landscape as landscape
+    from symslr.face.landscape import landscape_risk as landscape_risk
     from symslr.face.measured import measured as measured
     from symslr.face.quantity import Quantity as Quantity
     from symslr.face.quantity import evaluate as evaluate

@@ -75,6 +75,25 @@ def test_sympy_takes_a_quantity_for_its_definition() -> None:
     assert len({BAYES, s.bayes_risk(SPIKED)}) == 1
 
 
+def test_the_risk_at_order_parameters() -> None:
+    """Against what rules derive, by the evaluator, and the gradient; the derivative of a mesh is that of an interpolant."""
+    risk, at = (
+        s.landscape_risk(SPIKED, "softmax"),
+        {"nu": 2, "m_kk": 1, "m_vv": 1, "q_kk": 2, "q_vv": "3/2", "m_vk": "1/4"},
+    )
+    derived = s.evaluate(risk.derivation().result, {**dict.fromkeys(("m_kv", "q_kv"), 0), **at}, digits=12)
+    assert abs(float(risk(at) - derived)) <= float(risk(at).error) + float(derived.error) < 1e-9
+    land = s.landscape(SPIKED, "softmax", nu=2)
+    slope = land.risk_and_gradient(
+        land.point({name: float(Rational(own)) for name, own in at.items() if name != "nu"})
+    )[1][0]
+    found = risk.diff("m_kk")(at)
+    assert abs(float(found) - slope) <= float(found.error) + 1e-11 < 1e-7
+    along = risk.curve(nu=2, m_kk=[0, 1], m_vv=1, q_kk=1, q_vv=1).points[1]
+    assert abs(float(along) - land.risk(m_kk=1, m_vv=1, q_kk=1, q_vv=1)) <= float(along.error)
+    assert "c" in s.landscape_risk(SPIKED, "erf").parameters
+
+
 @pytest.mark.parametrize(
     ("call", "line"),
     [
@@ -84,6 +103,8 @@ def test_sympy_takes_a_quantity_for_its_definition() -> None:
         (lambda: BAYES + "1 +", "value"),
         ((SOFTMAX - s.separation(m=4)).formula, "no formula; expected a call with values"),
         (lambda: LINEAR.diff("nu", "nu"), "diff: found 2 names; expected one"),
+        (lambda: s.landscape_risk(SPIKED, "softmax")(nu=2, m_kk=2, q_kk=1), "expected q >= m m"),
+        (lambda: s.landscape_risk(SPIKED, "softmax")(nu=2, m_zz=2), "unknown symbol 'm_zz'"),
         ((2 * BAYES).derivation, "derivation: 2[*]BayesRisk has none"),
     ],
 )
