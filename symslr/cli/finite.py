@@ -84,7 +84,7 @@ def finite(
         parser=options.number,
         help=f"Relative standard error of the risk to aim at; {USUAL_PRECISION} by default.",
     ),
-    seed: int = typer.Option(0, "--seed", parser=options.natural, help="Seed of the scrambled Sobol points."),
+    seed: int = options.SeedOption,
     csv: Path = grids.CsvOption,
     plot: Path = grids.PlotOption,
     seconds: float = options.LongSecondsOption,
@@ -122,7 +122,9 @@ def finite(
     is_table = bool(csv or plot or grid.keys() - {"alpha"} or (optimal and grid))
     if grid and not is_table and branch is not None:
         raise ValueError("--branch: found with several --alpha, which show every branch; expected one, or --csv")
-    end_after(seconds, _mend(is_table, optimal, bool(grid), ridge is None))
+    least = "ask for a smaller alpha or a shorter length" if optimal else "ask for a larger --precision"
+    less = "ask for one --alpha" if grid else "give ridges (--rk, --rv)" if tuned else least
+    end_after(seconds, "ask for fewer points" if is_table else less)
     how: dict[str, Any] = {"ridge": ridge or "tuned", "precision": precision, "seed": seed}
 
     def at(point: Mapping[str, Any]) -> Value:
@@ -149,21 +151,6 @@ def finite(
         _show_fit(problem, chosen.name, at({"alpha": alphas[0]}), precision, as_json)
 
 
-def _mend(is_table: bool, optimal: bool, is_curve: bool, is_tuned: bool) -> str:
-    """What may be asked instead of what uses up its time."""
-    if is_table:
-        return "ask for fewer points"
-    if optimal:
-        return "ask for a smaller alpha or a shorter length"
-    return (
-        "ask for one --alpha"
-        if is_curve
-        else "give ridges (--rk, --rv)"
-        if is_tuned
-        else "ask for a larger --precision"
-    )
-
-
 def _check_task(wanted: TaskRequest) -> None:
     """Refuse lengths and a noise at which nothing is fitted; those of a model file are looked at when it is made a task."""
     pairs = ((wanted.length, 1),) if isinstance(wanted.length, int) else wanted.length or ()
@@ -177,12 +164,11 @@ def _show_fit(problem: Problem, attention: str, value: Value, precision: float, 
     """Print the fit at one alpha."""
     point: CurvePoint = value.result
     found, tuned = point.fit, point.tuned
-    numbers = {"risk": found.risk, "training_loss": found.training_loss, "energy": found.energy}
     if as_json:
         about = {**problem.as_json(), "attention": attention, "alpha": repr(point.alpha)}
         about |= {**_ridges_as_json(tuned), "branch": found.branch, "stable": found.stable}
         about |= {name: f"{getattr(found, name):.3g}" for name in ("replicon", "jumps", "spread")}
-        about |= {name: own.as_json() for name, own in numbers.items()}
+        about |= {name: getattr(found, name).as_json() for name in ("risk", "training_loss", "energy")}
         order = {name: own.as_json() for name, own in value.at.items()}
         typer.echo(json.dumps({**about, "order_parameters": order, "change": f"{found.change:.3g}"}))
         return

@@ -15,6 +15,7 @@ from symslr.model.text_numbers import in_short, read_number, split_outside
 
 if TYPE_CHECKING:
     from symslr.expression.value import Value
+    from symslr.face.curve import Curve
 
 Number = TypeVar("Number", int, float)
 
@@ -85,6 +86,14 @@ def check_files(csv: Path | None, plot: Path | None) -> None:
             raise ValueError(f"{option}: found no folder {path.absolute().parent}; expected one that exists")
 
 
+def write(curve: Curve, title: str, csv: Path | None, plot: Path | None) -> None:
+    """Write a curve where files are named."""
+    if csv is not None:
+        curve.to_csv(csv)
+    if plot is not None:
+        curve.plot(plot, title)
+
+
 def show(
     title: str,
     value: Callable[[dict[str, Any]], Value],
@@ -98,10 +107,7 @@ def show(
 
     check_files(csv, plot)
     curve = Curve.over(value, grid)
-    if csv is not None:
-        curve.to_csv(csv)
-    if plot is not None:
-        curve.plot(plot, title)
+    write(curve, title, csv, plot)
     rows = curve.rows()
     if as_json:
         typer.echo(json.dumps(rows))

@@ -193,6 +193,7 @@ LongSecondsOption = typer.Option(
 SIMPLER = "ask for fewer digits (--digits 6), or a simpler task or attention"
 """What may be asked instead of what uses up its time."""
 
+SeedOption = typer.Option(0, "--seed", parser=natural, help="Seed of the scrambled Sobol points.")
 JsonOption = typer.Option(False, "--json", help="Print JSON; values and errors are decimal strings.")
 
 

@@ -82,9 +82,9 @@ def separation(
     from symslr.model.text import exactly
 
     exact = {name: exactly(number) for name, number in read.items()}
-    made = quantity(kernel, rival, keys=None if cross is None else list(map(exactly, cross)), n=n, d=d, t=t, **exact)
     goal = None if allowed is None else failure_allowed(exactly(allowed))
     end_after(seconds, f"ask for fewer digits (--digits {FEW}) or fewer rows (--n)")
+    made = quantity(kernel, rival, keys=None if cross is None else list(map(exactly, cross)), n=n, d=d, t=t, **exact)
     if is_table:
         title = "P(separates), one marked row"
         grids.show(title, lambda point: made(point, digits=digits), {"m": widths_asked}, csv, plot, as_json)

@@ -27,7 +27,6 @@ def register(app: typer.Typer) -> None:
 
 
 ModelArgument = typer.Argument(..., help="A model file with the table [model].", parser=options.path)
-SeedOption = typer.Option(0, "--seed", parser=options.natural, help="Seed of the scrambled Sobol points.")
 
 
 def thresholds(
@@ -35,7 +34,7 @@ def thresholds(
     ladder: bool = typer.Option(
         False, "--ladder", help="Also the thresholds of the other directions, given what is learnt before them."
     ),
-    seed: int = SeedOption,
+    seed: int = options.SeedOption,
     seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
@@ -70,7 +69,7 @@ def thresholds(
 def bayes_optimal(
     model: Path = ModelArgument,
     alpha: str = typer.Option(..., "--alpha", help="Samples per dimension: 0.5, a list 0.5,1,2, or LOW:HIGH:COUNT."),
-    seed: int = SeedOption,
+    seed: int = options.SeedOption,
     csv: Path = grids.CsvOption,
     plot: Path = grids.PlotOption,
     seconds: float = options.LongSecondsOption,
@@ -89,11 +88,7 @@ def bayes_optimal(
 
     points = curve(own, alphas, seed=seed, progress=lambda n, of: reached(f"point {n} of {of}"))
     if csv is not None or plot is not None:
-        drawn = curve_of(points)
-        if csv is not None:
-            drawn.to_csv(csv)
-        if plot is not None:
-            drawn.plot(plot, "overlap or risk")
+        grids.write(curve_of(points), "overlap or risk", csv, plot)
     if as_json:
         rows = [_as_json(point) for point in points]
         typer.echo(json.dumps({**_described(own), **(rows[0] if len(rows) == 1 else {"points": rows})}))
@@ -115,7 +110,7 @@ def dynamics(
         0.0, "--gamma", parser=options.number, help="Step gamma >= 0 of w = W/sqrt(D), as gamma/D; 0 is gradient flow."
     ),
     ridge: float = typer.Option(0.0, "--ridge", parser=options.number, help="Ridge lambda >= 0."),
-    seed: int = SeedOption,
+    seed: int = options.SeedOption,
     seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
@@ -149,7 +144,7 @@ def fitted(
     ridge: str = typer.Option(
         ..., "--ridge", help="Ridge > 0 of every direction of the student, or a list with one for each: 1,10."
     ),
-    seed: int = SeedOption,
+    seed: int = options.SeedOption,
     seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:

@@ -16,7 +16,9 @@ _MARKS = ("a0", "a1", "b", "c")
 
 
 def _kernel(value: Raw, what: str) -> str:
-    return str(value) if value in ("exp", "linear") else kernel(value, what)
+    from symslr.model.separation import NAMED_KERNELS
+
+    return str(value) if value in NAMED_KERNELS else kernel(value, what)
 
 
 PARAMETERS = (
