@@ -265,6 +265,10 @@ def test_a_curve_is_a_table(tmp_path: Path) -> None:
     assert np.allclose(frame.value, curve.values.ravel(), rtol=1e-12)
     data = curve.to_xarray()
     assert float(data.value.sel(nu=2.0, length=3)) == float(s.bayes_risk(SPIKED)(nu=2.0))
+    assert set(data) == {"value", "error", "kind", "digits", "reason"}
+    assert "<table" in curve._repr_html_()
+    best = s.least_risk(SPIKED, "softmax").curve(nu=[1, 4]).to_xarray()
+    assert np.allclose(best.at_a, [1, 2], atol=1e-6)
     text = curve.to_csv(tmp_path / "c.csv")
     assert (tmp_path / "c.csv").read_text() == text
     assert text.splitlines()[0] == "nu,length,value,error,kind,digits,reason"
