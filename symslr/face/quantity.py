@@ -266,10 +266,7 @@ class Quantity:
         def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
             if unknown := sorted(values.keys() - names - FIXED):
                 raise ValueError(f"values: found {unknown[0]}; expected {', '.join(sorted(names)) or 'none'}")
-            first, second = (
-                own._value({name: one for name, one in values.items() if name in own.parameters | FIXED}, wanted)
-                for own in (left, right)
-            )
+            first, second = (own._value(own._taken(values), wanted) for own in (left, right))
             found: Value = made(first, second)
             return found
 
@@ -289,6 +286,11 @@ class Quantity:
             has_proofs=left.has_proofs and right.has_proofs,
             slope=differentiated,
         )
+
+    def _taken(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        """Those of its parameters, and of what its task has."""
+        known = self.parameters | (FIXED if self.task is not None else set())
+        return {name: own for name, own in values.items() if name in known}
 
     def __add__(self, other: object) -> Quantity:
         return self._with(other, "+")
