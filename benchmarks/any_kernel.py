@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from sympy import Rational, oo
 
-from symslr import MaxSLR, SpikedSLR, evaluate, population_risk
+from symslr import MaxSLR, SpikedSLR, evaluate
 from symslr.evaluation import least_risk
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softplus
 from symslr.model.symbols import x
+from symslr.theory import population_risk
 
 QUARTIC = Attention(1 + x**4, name="1 + x^4")
 BY_HAND: dict[str, Callable[[Any], Any]] = {"softplus": lambda t: np.logaddexp(0, t), "1 + x^4": lambda t: 1 + t**4}

@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 from sympy import Rational, erf, exp, log
 
-from symslr import MaxSLR, SpikedSLR, evaluate, population_risk
+from symslr import MaxSLR, SpikedSLR, evaluate
 from symslr.evaluation import CannotEvaluate, Value, least_risk
 from symslr.model.attention import Attention
 from symslr.model.symbols import x
-from symslr.theory import bayes_risk
+from symslr.theory import bayes_risk, population_risk
 
 DIGITS = 30
 PLACE = {"L": 2, "nu": 2}

@@ -21,13 +21,13 @@ from honesty.verdict import question
 from scipy.optimize import minimize_scalar
 from sympy import Rational, exp, log, oo
 
-from symslr import MaxSLR, SpikedSLR, evaluate, population_risk
+from symslr import MaxSLR, SpikedSLR, evaluate
 from symslr.evaluation import CannotEvaluate, least_risk
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softplus
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import x
-from symslr.theory import bayes_risk
+from symslr.theory import bayes_risk, population_risk
 
 SPIKED, MAX, LIMIT = SpikedSLR(noise=0), MaxSLR(noise=0), MaxSLR(oo, noise=0)
 AT: dict[str, object] = {"L": 3, "nu": 2, "a": Rational(13, 10)}

@@ -22,7 +22,8 @@ from alternatives import (
     within,
 )
 
-from symslr import MaxSLR, SpikedSLR, bayes_risk, evaluate, linear, minimal_risk
+from symslr import MaxSLR, SpikedSLR, evaluate, linear, minimal_risk
+from symslr.theory import bayes_risk
 
 ROUNDS, CALLS = 40, 20
 LIMIT = 60.0

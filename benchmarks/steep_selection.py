@@ -14,12 +14,13 @@ from unittest.mock import patch
 import numpy as np
 from sympy import Expr
 
-from symslr import MaxSLR, evaluate, population_risk
+from symslr import MaxSLR, evaluate
 from symslr.budget import OutOfTime, processor_time
 from symslr.evaluation import CannotEvaluate
 from symslr.evaluation.laplace import node
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.model.catalogue import softmax, softmax1, softplus
+from symslr.theory import population_risk
 
 CASES = (
     (softmax, 30, 20),

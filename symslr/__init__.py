@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from symslr.algebra.derivation import Derivation as Derivation
     from symslr.check.check import check_derivation as check_derivation
     from symslr.evaluation import Value as Value
-    from symslr.evaluation import evaluate as evaluate
     from symslr.evaluation import minimise as minimise
     from symslr.face.curve import Curve as Curve
     from symslr.face.landscape import landscape as landscape
+    from symslr.face.landscape import landscape_risk as landscape_risk
     from symslr.face.measured import measured as measured
-    from symslr.face.question import Question as Question
+    from symslr.face.quantity import Quantity as Quantity
+    from symslr.face.quantity import evaluate as evaluate
     from symslr.face.samples import bayes_optimal as bayes_optimal
     from symslr.face.samples import fitted as fitted
     from symslr.face.samples import fitted_branches as fitted_branches

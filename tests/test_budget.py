@@ -11,11 +11,12 @@ import time
 
 import pytest
 
-from symslr import SpikedSLR, bayes_risk, evaluate
+from symslr import SpikedSLR, evaluate
 from symslr.budget import OutOfTime, processor_time
 from symslr.cli import main
 from symslr.evaluation import CannotEvaluate
 from symslr.library.folders import builtin_folder
+from symslr.theory import bayes_risk
 from tests.forked import answered
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer of processor time on this system")

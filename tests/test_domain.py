@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from symslr import Attention, SpikedSLR, evaluate, population_risk
+from symslr import Attention, SpikedSLR, evaluate
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.theory import population_risk
 
 VALUES = {"L": 3, "nu": 2, "a": "13/10", "Delta": 0}
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from sphinx.util.docutils import SphinxDirective
 
-from symslr import MaxSLR, SpikedSLR, bayes_risk, linear, minimal_risk, population_risk, softmax
+from symslr import MaxSLR, SpikedSLR, linear, minimal_risk, softmax
 from symslr.export import house_latex
 from symslr.expression.quantity import Quantity
-from symslr.theory import landscape_risk
+from symslr.theory import bayes_risk, landscape_risk, population_risk
 
 
 class Quantities(SphinxDirective):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from symslr.evaluation.finite_sample import CurvePoint, Tuned
     from symslr.evaluation.sequence.bayes_optimal import BayesOptimal
     from symslr.expression.value import Value
-    from symslr.model.asked import Problem
+    from symslr.model.written import Problem
 
 WHAT = {
     "m_k": "overlap of the key with k*",

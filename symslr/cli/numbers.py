@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sympy import Expr
 
     from symslr.expression.value import Value
-    from symslr.model.asked import Problem
     from symslr.model.attention import Attention
+    from symslr.model.written import Problem
     from symslr.theory.symbolic import Formula
 
 FOR_SAMPLES = 0.2
@@ -170,9 +170,9 @@ def posed(
     searched = options.read_intervals(bounds, ("a", *searched_names(*wanted)))
     wanted_heads = read_heads(asked.heads, asked.separate, asked.bias, asked.filter_, dash="--")
     end_after(seconds, options.SIMPLER)
-    from symslr.model.asked import with_heads
     from symslr.model.symbols import a
     from symslr.model.text import exactly
+    from symslr.model.written import with_heads
 
     problem, base = options.made(*wanted, symbolic=symbolic)
     if asked.offset == "free":

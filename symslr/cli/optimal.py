@@ -35,8 +35,8 @@ def optimal(
     end_after(seconds, "leave out a value (--length, --nu), and the formula comes alone")
     from symslr.algebra.derivation import as_text
     from symslr.face.tasks import bayes_risk
-    from symslr.model.asked import problem
     from symslr.model.symbols import Delta
+    from symslr.model.written import problem
     from symslr.theory.located_attention import optimal_attention
 
     law = problem(wanted, dash="--", symbolic=True)

@@ -20,8 +20,8 @@ from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
     from symslr.expression.value import Value
-    from symslr.model.asked import Problem
     from symslr.model.attention import Attention
+    from symslr.model.written import Problem
 
 
 def path(text: str) -> Path:
@@ -225,9 +225,9 @@ class OfTask:
             ValueError: as ``read``.
         """
         wanted = self.read(symbolic=symbolic)
-        from symslr.model import asked
+        from symslr.model import written
 
-        return asked.problem(wanted, dash="--", symbolic=symbolic)
+        return written.problem(wanted, dash="--", symbolic=symbolic)
 
 
 @dataclass(frozen=True)
@@ -292,10 +292,10 @@ def made(task: TaskRequest, attention: AttentionRequest, *, symbolic: bool = Fal
     Raises:
         ValueError: in one line, as for ``problem``; for an unknown attention, a bad kernel, or two attentions at once.
     """
-    from symslr.model import asked
+    from symslr.model import written
 
-    found = asked.problem(task, dash="--", symbolic=symbolic)
-    return found, asked.attention(attention, found.attention, found.task.keys)
+    found = written.problem(task, dash="--", symbolic=symbolic)
+    return found, written.attention(attention, found.attention, found.task.keys)
 
 
 Intervals = dict[str, tuple[float, float]]

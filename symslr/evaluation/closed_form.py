@@ -12,9 +12,9 @@ from symslr.evaluation.admission.guard import is_new
 from symslr.evaluation.engine import MULTIPRECISION_DIGITS, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.value import Value
-from symslr.model.asked import short
 from symslr.model.exact import exact
 from symslr.model.symbols import by_name
+from symslr.model.written import short
 from symslr.theory.symbolic import Formula
 
 

@@ -26,7 +26,6 @@ from symslr.evaluation.open_kernel import with_open_kernel
 from symslr.evaluation.plan import canonical, plan, reduced_form, with_derivatives
 from symslr.evaluation.routes import Need, Route, tried
 from symslr.evaluation.strong_signal import by_expansion, is_strong
-from symslr.expression.asked import SECONDS, Asked
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Minimum
 from symslr.expression.quantity import conditioned, sources_of
@@ -53,7 +52,7 @@ precision, the second succeeds."""
 
 
 def evaluate(
-    expr: Expr | Asked,
+    expr: Expr,
     values: Mapping[Any, object] | None = None,
     digits: int | None = None,
     backend: str | None = None,
@@ -63,19 +62,8 @@ def evaluate(
     """The value of an expression at given parameters, with its error, which is proved or estimated as its ``kind`` says.
 
     Args:
-        expr: any expression of the toolkit: elementary functions of expectations, quantities, integrals, sums, minima; or what
-            answers when it is called, such as ``least_risk(task, "softmax")``.
-        values: a number for every free symbol, by name or symbol: integers, fractions, decimal floats, SymPy numbers;
-            lists or arrays (broadcast) in float64; ``"P_L"`` takes a ``LengthLaw``.
-        digits: significant digits. By default what float64 gives where that is ten digits or more (its error and digits
-            are in the result), else 15.
-        backend: ``"numpy"`` (float64), ``"mpmath"`` (any digits), ``"arb"`` (certified), ``"arb-exponential"`` (certified,
-            for exponential kernels under Gaussian laws only, where it takes milliseconds). By default numpy for arrays and up
-            to 13 digits where it reaches them, else Arb for exponential kernels, else mpmath.
-        seconds: processor time after which it is given up; without limit by default, on Windows, and in threads other than
-            the first.
-
-    The Bayes risk at a signal too strong for any mesh comes from its expansion, as ``method`` says.
+        expr: any expression of the toolkit: elementary functions of expectations, definitions, integrals, sums, minima.
+        values, digits, backend, seconds: as of ``symslr.evaluate``.
 
     Raises:
         CannotEvaluate: when the digits are out of reach, with the reason, when the first number of a task differs from its
@@ -83,14 +71,6 @@ def evaluate(
         ValueError: for missing, unknown or inadmissible values, digits or backends.
     """
     values = {**(values or {}), **named} if named else values
-    if isinstance(expr, Asked) and not isinstance(expr, Expr):  # a number that is no formula: it answers itself
-        if backend not in (None, "arb"):
-            raise ValueError(
-                f"backend: found {backend!r} for the {expr!r}, which chooses its own; expected none, or 'arb'"
-            )
-        return expr(
-            values or {}, digits=digits, certified=backend == "arb", seconds=SECONDS if seconds is None else seconds
-        )
     if seconds is None:
         return _evaluated(expr, values, digits, backend)
     if isinstance(seconds, bool) or not (isinstance(seconds, (int, float)) and 0 < seconds <= LONGEST):

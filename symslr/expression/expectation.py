@@ -12,7 +12,6 @@ from sympy import Add, Basic, Expr, Mul, S
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
-from symslr.expression.asked import AskedFormula
 from symslr.expression.binding import bound_subs
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
@@ -21,7 +20,7 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE, L
 
 
-class Expectation(AskedFormula):
+class Expectation(Expr):
     """Abstract: ``args = (body, ...law)``. Deterministic numbers pass through unchanged."""
 
     is_commutative = True

@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 
 from sympy import Basic, Expr, latex
 
-from symslr.expression.asked import AskedFormula
 from symslr.expression.binding import bound_subs
 from symslr.model.symbols import BOUND_IN_SEQUENCE
 
 
-class Quantity(AskedFormula):
+class Quantity(Expr):
     """Abstract: a named definition or postulate whose ``args`` are its parameters.
 
     A concrete quantity gives its ``definition``; where rules have derived more, its ``formula``; and where that cancels

@@ -83,7 +83,7 @@ def _line(comparison: Comparison) -> str:
 
 
 def compare(expr: Expr, formula: Expr | str) -> Agreement:
-    """See ``AskedFormula.compare_with``."""
+    """See ``Quantity.compare_with``."""
     own = {symbol.name: symbol for symbol in symbols_of(Derivation(expr))}
     asked = parse_expression(formula, own, what="formula") if isinstance(formula, str) else exact(formula, "formula")
     if unknown := sorted(str(symbol) for symbol in asked.free_symbols.difference(own.values())):

@@ -16,7 +16,7 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.value import Value
-from symslr.extras import need
+from symslr.extras import MissingExtra, need
 from symslr.model.exact import exact
 
 if TYPE_CHECKING:
@@ -149,12 +149,19 @@ class Curve:
         return frame.assign(**{str(name): frame[name].map(float) for name in numbers})
 
     def to_xarray(self) -> xr.Dataset:
-        """An xarray Dataset with ``value`` and ``error`` along the axes."""
-        xr = need("xarray", "a Dataset")
+        """An xarray Dataset along the axes of the columns of the DataFrame that are no axes."""
+        xr, frame = need("xarray", "a Dataset"), self.to_dataframe()
         coordinates = {name: [_number(own) for own in numbers] for name, numbers in self.axes.items()}
-        return xr.Dataset(
-            {"value": (list(self.axes), self.values), "error": (list(self.axes), self.errors)}, coordinates
-        )
+        columns = [name for name in frame if name not in self.axes]
+        data = {name: (list(self.axes), frame[name].to_numpy().reshape(self.shape)) for name in columns}
+        return xr.Dataset(data, coordinates)
+
+    def _repr_html_(self) -> str | None:
+        """The DataFrame, as a notebook shows it; where there is no pandas, the text."""
+        try:
+            return str(self.to_dataframe()._repr_html_())
+        except MissingExtra:
+            return None
 
     def to_latex(self) -> str:
         """A tabular of parameters and values, each with the digits that its error leaves."""

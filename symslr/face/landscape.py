@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mpmath import mpf
+
+from symslr.evaluation.engine import digits_of
 from symslr.evaluation.landscape.landscape import Landscape
+from symslr.evaluation.routes import WEIGHT, check
+from symslr.expression.value import Kind, Value
+from symslr.face.numbers import Wanted
+from symslr.face.quantity import Quantity
 from symslr.model.attention import Attention
 from symslr.model.catalogue import kernel_attention_of
-from symslr.model.exact import check_is, check_not_negative
+from symslr.model.exact import check_is, check_not_negative, exact
+from symslr.model.ranges import real_number
+from symslr.model.request import ORDER_PARAMETER_NAMES
 from symslr.model.symbols import by_name
 from symslr.model.task import Task
+from symslr.theory.landscape import LandscapeRisk
 
 
 def landscape(task: Task, attention: Attention | str, values: Mapping[Any, object] = {}, **named: object) -> Landscape:
@@ -26,3 +36,34 @@ def landscape(task: Task, attention: Attention | str, values: Mapping[Any, objec
     given = by_name({**values, **named})
     check_not_negative(given)
     return Landscape.of(task, kernel_attention_of(attention), given)
+
+
+def landscape_risk(task: Task, attention: Attention | str) -> Quantity:
+    """The risk of an attention whose key and value have given order parameters, m_kk = k.k*/D to q_kv = k.v/D.
+
+    These are its parameters, beside those of the task: ``landscape_risk(task, "softmax")(nu=2, m_kk=1, q_kk=1)``; one that is not
+    named is 0. ``landscape`` has its gradient, its minima and flows.
+
+    Raises:
+        ValueError: as ``Landscape.of``, for order parameters that no vectors have, and where the risk is not finite.
+
+    Source: arXiv 2509.21936, section 4.
+    """
+    check_is(task, Task, "task", "SpikedSLR()")
+    chosen = kernel_attention_of(attention)
+    check(f"task {task.name} off the manifold", task, WEIGHT)
+    moved = {*ORDER_PARAMETER_NAMES, *(symbol.name for symbol in chosen.bounds)}
+
+    def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
+        if wanted.digits is not None:
+            raise ValueError("digits: found for a landscape, whose numbers are those of float64; leave it out")
+        at = {name: real_number(exact(own, name), name) for name, own in values.items() if name in moved}
+        here = Landscape.of(task, chosen, {name: own for name, own in values.items() if name not in moved})
+        found = here.confirmed(here.point(at))
+        method = "meshes over tokens, the finest of several"
+        digits = digits_of(found.risk, found.error)
+        return Value(mpf(found.risk), mpf(found.error), Kind.ESTIMATED, digits, method)
+
+    names = moved.union(str(symbol) for own in (task, *chosen.parameters) for symbol in own.free_symbols)
+    title = f"risk of {chosen.title} at order parameters, {task.name}"
+    return Quantity(title, LandscapeRisk.of(task, chosen), answer, frozenset(names), task=task, has_proofs=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sympy import Derivative, Expr, Integral, erf, oo, powsimp, sqrt
@@ -11,9 +12,9 @@ from symslr.algebra.rule import RuleRefused
 from symslr.evaluation.engine import evaluate
 from symslr.evaluation.location.bayes import value_of_bayes
 from symslr.evaluation.location.risk import risk_value
+from symslr.evaluation.location.samples.points import SECONDS
 from symslr.evaluation.minima.at_infinity import limit_of_large_scales
 from symslr.evaluation.plan import canonical
-from symslr.expression.asked import Wanted
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Minimum
 from symslr.expression.special import NormalCdf
@@ -23,10 +24,29 @@ from symslr.model.exact import exact
 from symslr.model.exponential import exponential_slope
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, a, nu, x
-from symslr.model.task import without_fixed
 from symslr.theory.asymptotics import shifted_error
 from symslr.theory.bayes import BayesRisk
 from symslr.theory.population import PopulationRisk
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How a number is wanted.
+
+    Attributes:
+        digits: significant ones; None for those that the route to the number gives.
+        certified: whether its error has to be proved.
+        seconds: processor time after which sampling stops, where nothing else gives the number.
+    """
+
+    digits: int | None = None
+    certified: bool = False
+    seconds: float = SECONDS
+
+    @property
+    def backend(self) -> str | None:
+        """That of ``evaluate``."""
+        return "arb" if self.certified else None
 
 
 def value_of(expr: Expr, given: dict[str, Any], wanted: Wanted) -> Value:
@@ -35,26 +55,20 @@ def value_of(expr: Expr, given: dict[str, Any], wanted: Wanted) -> Value:
     Raises:
         CannotEvaluate, ValueError: as ``evaluate``.
     """
-    if any(
-        hasattr(own, "__len__") and not isinstance(own, str) for own in given.values()
-    ):  # arrays, laws of the length
-        return evaluate(expr, given, wanted.digits, wanted.backend)
-    asked = expr.expr if isinstance(expr, Derivative) else expr
-    body = asked.body if isinstance(asked, LengthExpectation) else asked
-    if isinstance(body, BayesRisk):
-        given = without_fixed(given, L=body.length if body is asked else L, Delta=body.noise)
-    elif isinstance(body, PopulationRisk):
-        given = without_fixed(given, L=body.task.length, Delta=body.task.noise)
-    if isinstance(body, BayesRisk) and asked is expr:
-        return value_of_bayes(expr, given, wanted.digits, wanted.backend)
+    own = [one for one in given.values() if hasattr(one, "__len__") and not isinstance(one, str)]
+    how = wanted.digits, wanted.backend
+    if own:  # arrays, laws of the length
+        return evaluate(expr, given, *how)
+    if isinstance(expr.body if isinstance(expr, LengthExpectation) else expr, BayesRisk):
+        return value_of_bayes(expr, given, *how)
     if isinstance(expr, PopulationRisk):
         scale = expr.args[0].args[4]
         return risk_value(expr.task, expr.attention, scale, given, wanted.digits, wanted.seconds, wanted.backend)
-    return evaluate(expr, given, wanted.digits, wanted.backend)
+    return evaluate(expr, given, *how)
 
 
 def series(expr: Expr, name: str, point: object, order: int) -> Expr:
-    """See ``AskedFormula.series``."""
+    """See ``Quantity.series``."""
     law = expr.args[0] if isinstance(expr, BayesRisk) else None
     if law is None or name != "nu" or exact(point, "series") != oo or not _grows_steeper(law):
         raise ValueError(
@@ -74,7 +88,7 @@ def _grows_steeper(law: SequenceLaw) -> bool:
 
 
 def limit(expr: Expr, name: str, point: object) -> Expr:
-    """See ``AskedFormula.limit``."""
+    """See ``Quantity.limit``."""
     at = exact(point, "limit")
     found: Expr | None = None
     if name == "a" and at in (oo, -oo) and isinstance(expr, PopulationRisk) and expr.args[0].args[4] == a:

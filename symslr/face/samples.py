@@ -7,15 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sympy import Expr
 
 from symslr.evaluation.finite_sample.bayes_optimal import bayes_optimal as bayes_optimal_at
 from symslr.evaluation.finite_sample.fit import CurvePoint, finite_sample_curve, fit_at
 from symslr.evaluation.finite_sample.problem import ridge_pair
 from symslr.evaluation.routes import WEIGHT, check
 from symslr.evaluation.sampling.scatter import statistical
-from symslr.expression.asked import Wanted
 from symslr.expression.value import Value
-from symslr.face.question import Question
+from symslr.face.numbers import Wanted
+from symslr.face.quantity import Answer, Quantity
 from symslr.model.attention import Attention
 from symslr.model.catalogue import kernel_attention_of
 from symslr.model.exact import check_is, check_not_negative, exact
@@ -40,7 +41,7 @@ def fitted(
     branch: str = "lowest",
     seed: int = 0,
     **given: object,
-) -> Question:
+) -> Quantity:
     """The test risk of a fit to N = alpha D samples, D -> infinity, by the replica-symmetric theory.
 
     ``alpha`` is one of its parameters. Its errors are standard errors; ``at`` holds the order parameters of the fit, ``result``
@@ -60,15 +61,13 @@ def fitted(
     pair = _ridge(ridge)
 
     def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
-        alpha = _alpha(values)
+        size = _alpha(values)
         how: dict[str, Any] = {"precision": precision, "branch": branch, "seed": seed}
-        found = fit_at(task, chosen, values, alpha=alpha, ridge=pair, **how)
+        found = fit_at(task, chosen, values, alpha=size, ridge=pair, **how)
         fit = found.fit
         return replace(fit.risk, at=fit.order_parameters, method=f"{fit.risk.method}; {fit.symmetry}", result=found)
 
-    return Question(
-        f"test risk of {chosen.name} fitted to alpha D samples, {task.name}", answer, given, task=task, has_proofs=False
-    )
+    return _learnt(f"test risk of {chosen.name} fitted to alpha D samples", task, answer, given, *chosen.parameters)
 
 
 def fitted_branches(
@@ -114,7 +113,7 @@ def simulate_fit(
     dtype: str = "float64",
     fresh: int = 100_000,
     **given: object,
-) -> Question:
+) -> Quantity:
     """The test risk of fits to drawn training sets of round(alpha D) samples: their mean and its standard error.
 
     ``alpha`` is one of its parameters; ``at`` holds m_kk, m_vv, q_kk and q_vv of the fits, ``result`` the fits.
@@ -155,12 +154,10 @@ def simulate_fit(
         at = {name: statistical([mean], error, method, 0.0) for name, (mean, error) in order.items()}
         return replace(statistical([found.risk], found.standard_error, method, 0.0), at=at, result=found)
 
-    return Question(
-        f"test risk of {chosen.name} fitted to drawn samples, {task.name}", answer, given, task=task, has_proofs=False
-    )
+    return _learnt(f"test risk of {chosen.name} fitted to drawn samples", task, answer, given, *chosen.parameters)
 
 
-def bayes_optimal(task: Task, *, seed: int = 0, **given: object) -> Question:
+def bayes_optimal(task: Task, *, seed: int = 0, **given: object) -> Quantity:
     """The least risk of any estimator that learns from N = alpha D samples; ``alpha`` is one of its parameters.
 
     ``at`` holds the overlaps q_k and q_v with k* and v*, ``result`` both branches and whether the phase is hard.
@@ -170,12 +167,18 @@ def bayes_optimal(task: Task, *, seed: int = 0, **given: object) -> Question:
     check_is(task, Task, "task", "SpikedSLR()")
 
     def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
-        alpha = _alpha(values)
-        found = bayes_optimal_at(task, values, alpha=alpha, seed=seed)
+        size = _alpha(values)
+        found = bayes_optimal_at(task, values, alpha=size, seed=seed)
         assert found.risk is not None
         return replace(found.risk, at={f"q_{name}": found.overlaps[name] for name in ("k", "v")}, result=found)
 
-    return Question(f"Bayes-optimal risk at alpha D samples, {task.name}", answer, given, task=task, has_proofs=False)
+    return _learnt("Bayes-optimal risk at alpha D samples", task, answer, given)
+
+
+def _learnt(title: str, task: Task, answer: Answer, given: dict[str, Any], *parameters: Expr) -> Quantity:
+    """A risk of what is learnt from alpha D samples."""
+    names = frozenset(map(str, {*task.free_symbols, *parameters, "alpha"}))
+    return Quantity(f"{title}, {task.name}", None, answer, names, given, task=task, has_proofs=False)
 
 
 def message_passing(
@@ -186,7 +189,7 @@ def message_passing(
     seed: int = 0,
     damping: float = 0.5,
     **given: object,
-) -> Question:
+) -> Quantity:
     """The overlap q_k = k.k*/D that Bayes-optimal message passing reaches on drawn training sets of round(alpha D) samples.
 
     A mean with its standard error; ``at`` holds q_k and q_v = v.v*/D, to be compared with those of ``bayes_optimal``. ``alpha``
@@ -215,7 +218,7 @@ def message_passing(
         }
         return replace(at["q_k"], at=at, result=runs)
 
-    return Question(f"overlap q_k by message passing, {task.name}", answer, given, task=task, has_proofs=False)
+    return _learnt("overlap q_k by message passing", task, answer, given)
 
 
 def _seeds(seeds: int | Sequence[int], first: int) -> Sequence[int]:

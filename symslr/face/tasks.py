@@ -14,9 +14,9 @@ from symslr.evaluation.location.posterior import posterior as posterior_at
 from symslr.evaluation.location.risk import has_kernel_alone, least_value, moment_values, risk_value
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.sampling.sequences import posterior_of
-from symslr.expression.asked import Wanted
 from symslr.expression.value import Value
-from symslr.face.question import Question
+from symslr.face.numbers import Wanted
+from symslr.face.quantity import Quantity
 from symslr.model.attention import Attention
 from symslr.model.catalogue import attention_of
 from symslr.model.exact import check_is, exact
@@ -30,7 +30,7 @@ AnyAttention = Attention | str
 """An attention, or its name: one of the catalogue, or sparsemax, entmax, top(k)."""
 
 
-def bayes_risk(task: Task) -> Any:
+def bayes_risk(task: Task) -> Quantity:
     """The Bayes risk of any task: a formula, called with values for its parameters, as in ``bayes_risk(task)(nu=2)``.
 
     Raises:
@@ -40,16 +40,16 @@ def bayes_risk(task: Task) -> Any:
     """
     check_is(task, Task, "task", "SpikedSLR()")
     if task.has_weight:
-        return bayes.bayes_risk(task)
+        return Quantity.of(bayes.bayes_risk(task), task)
 
     def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
         return bayes_value(task, values, wanted.digits, wanted.backend, wanted.seconds)
 
     expr = None if isinstance(task.length, LengthLaw) else location_bayes_risk(task)
-    return Question(f"Bayes risk, {task.name}", answer, {}, expr, task=task)
+    return Quantity(f"Bayes risk, {task.name}", expr, answer, _names(task), task=task)
 
 
-def population_risk(task: Task, attention: AnyAttention, scale: Expr = a) -> Any:
+def population_risk(task: Task, attention: AnyAttention, scale: Expr = a) -> Quantity:
     """The risk of an attention at a scale of its key, and at the best value vector; the scale is the parameter ``a``.
 
     Raises:
@@ -60,15 +60,16 @@ def population_risk(task: Task, attention: AnyAttention, scale: Expr = a) -> Any
     check_is(task, Task, "task", "SpikedSLR()")
     chosen = attention_of(attention)
     if has_kernel_alone(task, chosen):
-        return population.population_risk(task, chosen.having(filter=None), exact(scale, "scale"))
+        return Quantity.of(population.population_risk(task, chosen.having(filter=None), exact(scale, "scale")), task)
 
     def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
         return risk_value(task, chosen, scale, values, wanted.digits, wanted.seconds, wanted.backend)
 
-    return Question(f"risk of {chosen.title}, {task.name}", answer, {}, task=task)
+    names = _names(task, exact(scale, "scale"), *chosen.parameters)
+    return Quantity(f"risk of {chosen.title}, {task.name}", None, answer, names, task=task)
 
 
-def least_risk(task: Task, attention: AnyAttention, bounds: Mapping[Any, tuple[float, float]] = {}) -> Question:
+def least_risk(task: Task, attention: AnyAttention, bounds: Mapping[Any, tuple[float, float]] = {}) -> Quantity:
     """The least risk of an attention over its scale, and over other parameters for which it, or this call, has bounds.
 
     ``least_risk(task, "softmax")(nu=2).at["a"]`` is the best scale, which may be infinite.
@@ -96,7 +97,13 @@ def least_risk(task: Task, attention: AnyAttention, bounds: Mapping[Any, tuple[f
 
     alone = has_kernel_alone(task, chosen)
     expr = population.minimal_risk(task, chosen.having(filter=None)) if alone else None
-    return Question(f"least risk of {chosen.title}, {task.name}", answer, {}, expr, task=task)
+    names = _names(task, *chosen.parameters)
+    return Quantity(f"least risk of {chosen.title}, {task.name}", expr, answer, names, task=task)
+
+
+def _names(task: Task, *others: Expr) -> frozenset[str]:
+    """Of the parameters of a task and of other formulas."""
+    return frozenset(str(symbol) for expr in (task, *others) for symbol in expr.free_symbols)
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ def exact(value: object, what: str = "value") -> Expr:
         TextError: for text that is no formula.
         ValueError: for nan, complex infinity and complex numbers, also inside an expression.
     """
+    if hasattr(value, "_sympy_"):  # as a quantity of the theory has it
+        value = value._sympy_()
     if isinstance(value, Expr):
         return _exact_expression(value, what)
     if isinstance(value, str):

@@ -1,6 +1,6 @@
 """Reads what a command or a study file asks for as text, and refuses bad input before SymPy is loaded.
 
-``asked`` makes the objects of the model from what is read here.
+``written`` makes the objects of the model from what is read here.
 """
 
 from __future__ import annotations

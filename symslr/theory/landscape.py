@@ -17,7 +17,7 @@ from sympy.printing.str import StrPrinter
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule, RuleRefused
-from symslr.algebra.rules import Collect, GaussianMoments, Linearity, RotateNoise, TurnTowardsKey
+from symslr.algebra.rules import Collect, GaussianMoments, Linearity, RotateNoise, TurnTowardsKey, Unfold
 from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
 from symslr.expression.scored import ScoredActivation
@@ -134,6 +134,13 @@ class LandscapeRisk(Quantity):
         place, length = dict(zip(ORDER_PARAMETERS, at)), Dummy(positive=True)
         others = put_in(loss, {**place, q_kk: length})
         return others.subs(length, place[q_kk])
+
+    def derivation(self) -> Derivation:
+        return reduced(Derivation(self).apply(Unfold(LandscapeRisk)))
+
+    def formula(self) -> Expr:
+        """With expectations over one Gaussian a token where the weight shifts a Gaussian, over two elsewhere."""
+        return self.derivation().result
 
     def _latex(self, printer: LatexPrinter) -> str:
         moved = self._moved(printer).replace(", ", r",\,")

@@ -212,8 +212,12 @@ class MinimalRisk(Quantity):
         activation, law, noise, length = self.args[:4]
         if self.is_alone or matched_scale(activation, law) is not None:
             return over_length(BayesRisk(law, noise).conditioned(), length)
+        return self.formula()
+
+    def formula(self) -> Expr:
+        """The closed form where rules find the minimum, else the definition."""
         closed = self.closed()
-        return self.formula() if closed is None else closed
+        return self.definition() if closed is None else closed
 
     def closed(self) -> Expr | None:
         """The minimum in closed form, by stationarity, for activations polynomial in the key; None elsewhere."""

@@ -8,12 +8,13 @@ import pytest
 from scipy.special import softmax as softmax_of
 from sympy import Abs, Expr, Heaviside, Max, Rational, cos, exp, log, oo, sqrt
 
-from symslr import Attention, MaxSLR, evaluate, population_risk
+from symslr import Attention, MaxSLR, evaluate
 from symslr.evaluation.minima.at_infinity import growth
 from symslr.evaluation.minima.least import least_risk
 from symslr.expression.expectation import SequenceExpectation
 from symslr.model.largest import IsLargest
 from symslr.model.symbols import L, chi, epsilon, x
+from symslr.theory import population_risk
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ import pytest
 from sympy import Expr, Integer, Rational, Symbol, exp, pi, sqrt
 from sympy import log as log_
 
-from symslr import SpikedSLR, evaluate, population_risk
+from symslr import SpikedSLR, evaluate
 from symslr.evaluation import least_risk
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention
 from symslr.model.symbols import a, x
+from symslr.theory import population_risk
 
 z = Symbol("z")
 GAUSSIAN = exp(-(z**2) / 2) / sqrt(2 * pi)

@@ -28,9 +28,10 @@ from sympy import (
     zeta,
 )
 
-from symslr import Attention, SpikedSLR, evaluate, population_risk
+from symslr import Attention, SpikedSLR, evaluate
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.symbols import x
+from symslr.theory import population_risk
 
 t, k = Symbol("t", real=True), Symbol("k", integer=True, positive=True)
 AT = 1.75

@@ -9,10 +9,11 @@ import pytest
 from scipy.special import ndtr
 from sympy import Rational, exp, oo, tanh
 
-from symslr import MaxSLR, evaluate, population_risk
+from symslr import MaxSLR, evaluate
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax1
 from symslr.model.symbols import x
+from symslr.theory import population_risk
 from tests.evaluation.pairs import risk_of_a_pair
 
 

@@ -12,13 +12,14 @@ from flint import arb, ctx
 from mpmath import mpf, workprec
 from sympy import Abs, Max, Rational, oo, sign, sin, tanh
 
-from symslr import MaxSLR, SpikedSLR, bayes_risk, evaluate, population_risk, softmax
+from symslr import MaxSLR, SpikedSLR, evaluate, softmax
 from symslr.evaluation.laplace import digits, node, table
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softplus
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import x
+from symslr.theory import bayes_risk, population_risk
 
 QUARTIC = Attention(1 + x**4, name="1+x^4")
 BY_HAND: dict[str, Callable[[Any], Any]] = {

@@ -10,7 +10,7 @@ import pytest
 from scipy import special
 from sympy import Abs, Integer, Rational
 
-from symslr import SpikedSLR, Task, bayes_risk, evaluate, softmax
+from symslr import SpikedSLR, Task, evaluate, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.chains.bayes import chain_means
@@ -21,6 +21,7 @@ from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.subsets.pairs import pairs_means
 from symslr.expression.value import Kind, Value
 from symslr.model.symbols import i, j, l, nu
+from symslr.theory import bayes_risk
 from tests.evaluation.laws_of_location import (
     CHAIN,
     EQUAL,

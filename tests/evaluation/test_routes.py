@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sympy import Expr, Integer, Max
 
-from symslr import SpikedSLR, Task, bayes_risk, population_risk, softmax, softplus
+from symslr import SpikedSLR, Task, softmax, softplus
 from symslr.cli import options
 from symslr.evaluation.engine import BACKENDS, EXPONENTIAL, USUAL, evaluate
 from symslr.evaluation.errors import CannotEvaluate
@@ -23,6 +23,7 @@ from symslr.expression.folded import Minimum
 from symslr.model.catalogue import attention_of
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import c, chi
+from symslr.theory import bayes_risk, population_risk
 
 DOCS = Path(__file__).parents[2] / "docs"
 

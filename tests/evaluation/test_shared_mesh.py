@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 from scipy.special import expit
 from sympy import Rational, exp, sqrt
 
-from symslr import MaxSLR, SpikedSLR, Task, bayes_risk, erf, evaluate, population_risk, softmax, softmax1
+from symslr import MaxSLR, SpikedSLR, Task, erf, evaluate, softmax, softmax1
 from symslr.evaluation.engine import float_scope
 from symslr.evaluation.exponential_kernel.points import log_survival, saddle
 from symslr.evaluation.minima.function import Function
@@ -23,6 +23,7 @@ from symslr.evaluation.plan import plan
 from symslr.evaluation.quadrature.convergence import alternating_error
 from symslr.model import symbols
 from symslr.model.symbols import a, c, chi, epsilon
+from symslr.theory import bayes_risk, population_risk
 
 SPIKED, MAX = SpikedSLR(noise=0), MaxSLR(noise=0)
 NU = np.array([0.0, 0.01, 0.3, 2.0, 2.1, 7.0, 20.0, 60.5, 150.0, 399.0])

@@ -10,9 +10,10 @@ import pytest
 from scipy.special import log_ndtr
 from sympy import Expr, Integer, Rational, atan, erf, erfc, exp, log, pi, tanh
 
-from symslr import SpikedSLR, evaluate, population_risk
+from symslr import SpikedSLR, evaluate
 from symslr.model.attention import Attention
 from symslr.model.symbols import x
+from symslr.theory import population_risk
 
 TASK = SpikedSLR(noise=0)
 VALUES = {"L": 3, "nu": 2}

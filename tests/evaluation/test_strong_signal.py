@@ -6,11 +6,11 @@ import mpmath
 import pytest
 from sympy import Rational
 
-from symslr import MaxSLR, SpikedSLR, bayes_risk, evaluate, softmax
+from symslr import MaxSLR, SpikedSLR, evaluate, softmax
 from symslr.evaluation import CannotEvaluate, strong_signal
 from symslr.evaluation.engine import symbols_of
 from symslr.expression.value import Kind, Value
-from symslr.theory import minimal_risk
+from symslr.theory import bayes_risk, minimal_risk
 
 SPIKED, MAX = SpikedSLR(noise=0), MaxSLR(noise=0)
 

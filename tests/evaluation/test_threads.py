@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from symslr import SpikedSLR, bayes_risk, evaluate, linear, population_risk, softmax
+from symslr import SpikedSLR, evaluate, linear, softmax
 from symslr.evaluation import minimise
 from symslr.evaluation.location import risk_value
 from symslr.model.symbols import a
@@ -18,6 +18,7 @@ from symslr.model.task import Task
 from symslr.parallel.blas import on_one_blas_thread
 from symslr.referee.referee import referee
 from symslr.referee.work import SECOND
+from symslr.theory import bayes_risk, population_risk
 
 SPIKED = SpikedSLR(noise=0)
 RISK = bayes_risk(SPIKED)

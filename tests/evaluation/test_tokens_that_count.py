@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from symslr import MaxSLR, evaluate, population_risk
+from symslr import MaxSLR, evaluate
 from symslr.model.catalogue import softmax1
+from symslr.theory import population_risk
 
 
 @pytest.mark.parametrize("scale", [-50, -40])

@@ -7,11 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from symslr import Attention, Derivation, SpikedSLR, Task, bayes_risk, evaluate, laplace, linear, minimal_risk, rules
+from symslr import Attention, Derivation, SpikedSLR, Task, evaluate, laplace, linear, minimal_risk, rules
 from symslr.export.text import sentence
 from symslr.expression.expectation import SequenceExpectation
 from symslr.model.catalogue import MaxSLR, erf, softmax, softmax1, softplus
 from symslr.model.symbols import chi, epsilon, x
+from symslr.theory import bayes_risk
 from tests.export.strict import parsed
 
 AT = {"L": 3, "nu": 2, "Delta": 0}

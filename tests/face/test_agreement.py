@@ -28,14 +28,14 @@ PRIOR = s.Task(length=2, prior="2**(-l)", noise=0)
 @pytest.mark.parametrize(
     ("risk", "formula"),
     [
-        (BAYES, BAYES.conditioned()),
-        (BAYES.diff("nu"), BAYES.conditioned().diff(nu)),
-        (s.bayes_risk(s.SpikedSLR(length={1: "1/3", 3: "2/3"}, noise=0)), 2 * BAYES.conditioned() / 3),
-        (s.bayes_risk(s.Task(length=3, noise=0)), BAYES.conditioned()),  # which is spiked
+        (BAYES, BAYES.expr.conditioned()),
+        (BAYES.diff("nu"), BAYES.expr.conditioned().diff(nu)),
+        (s.bayes_risk(s.SpikedSLR(length={1: "1/3", 3: "2/3"}, noise=0)), 2 * BAYES.expr.conditioned() / 3),
+        (s.bayes_risk(s.Task(length=3, noise=0)), BAYES.expr.conditioned()),  # which is spiked
     ],
     ids=["Bayes", "derivative", "random length", "location"],
 )
-def test_right_formulas(risk: s.Question, formula: Expr | str) -> None:
+def test_right_formulas(risk: s.Quantity, formula: Expr | str) -> None:
     found = risk.compare_with(formula)
     assert found
     assert not found.proved
@@ -77,7 +77,7 @@ def test_proved_is_another_word_than_compared() -> None:
     assert "proved" in repr(proved)
     assert "no proof" not in repr(proved)
     assert not least.compare_with("6/(2*nu + 8)")
-    assert BAYES.compare_with(BAYES.doit()).proved
+    assert BAYES.compare_with(BAYES.formula()).proved
     assert LINEAR.compare_with(RIGHT).proved
     assert s.population_risk(s.SpikedSLR(), "linear").compare_with(ANY_LENGTH).proved
 
@@ -86,7 +86,7 @@ def test_a_least_risk_that_no_rule_finds() -> None:
     """The referee minimises what rules derive of the risk: Proposition 4.2, and a kernel with a zero, whose risk is 0/0 there."""
     task = s.SpikedSLR(length=2, noise=0, nu=1)
     least = s.least_risk(task, "softmax")
-    agrees = least.compare_with(s.bayes_risk(task).conditioned())
+    agrees = least.compare_with(s.bayes_risk(task).expr.conditioned())
     assert agrees
     assert not agrees.proved
     assert not least.compare_with("1/3")
@@ -95,7 +95,7 @@ def test_a_least_risk_that_no_rule_finds() -> None:
 
 
 def test_unknown_is_neither() -> None:
-    found = LINEAR.compare_with(LINEAR.doit() + floor(nu / 10**9))
+    found = LINEAR.compare_with(LINEAR.formula() + floor(nu / 10**9))
     assert repr(found).startswith("unknown: brings in floor")
     with pytest.raises(ValueError, match="compare_with: unknown: brings in floor"):
         bool(found)
@@ -137,11 +137,11 @@ def test_a_law_of_location_by_its_definition() -> None:
         (LINEAR, "1 +", "formula '1 \\+': column 4: expected a number"),
         (LINEAR, "__import__('os')", "formula"),
         (LINEAR, True, "formula: found True"),
-        (s.fitted(SPIKED, "softmax"), "1/2", "compare_with: .* is no formula"),
-        (s.population_risk(PRIOR, "softmax"), "1/2", "compare_with: risk of softmax, location is no formula"),
+        (s.fitted(SPIKED, "softmax"), "1/2", "fitted to alpha D samples, spiked: no formula"),
+        (s.population_risk(PRIOR, "softmax"), "1/2", "risk of softmax, location: no formula"),
     ],
 )
-def test_what_cannot_be_asked_has_one_line(risk: s.Question, formula: object, line: str) -> None:
+def test_what_cannot_be_asked_has_one_line(risk: s.Quantity, formula: object, line: str) -> None:
     with pytest.raises((ValueError, TypeError), match=line) as refusal:
         risk.compare_with(formula)  # type: ignore[arg-type]
     assert "\n" not in str(refusal.value)
@@ -195,8 +195,8 @@ def test_unknown_on_the_command_line(capsys: pytest.CaptureFixture[str], monkeyp
     ("arguments", "line"),
     [
         ("--length 3 --noise 0 --formula 1-mu", "formula '1-mu': column 3: unknown name 'mu'; known: nu, pi, E"),
-        ("--length 3 --attention sparsemax --formula 1", "compare_with: least risk of sparsemax, spiked is no formula"),
-        ("--length 3 --heads 2 --separate --formula 1", "is no formula"),
+        ("--length 3 --attention sparsemax --formula 1", "least risk of sparsemax, spiked: no formula"),
+        ("--length 3 --heads 2 --separate --formula 1", ": no formula"),
         ("--length 3 --normalise none --formula 1", "--normalise: found without --kernel"),
         ("--length 3 --scale b --formula 1", "--scale 'b': column 1: found 'b'"),
         ("--length 0 --formula 1", "length"),

@@ -101,10 +101,7 @@ def test_the_rest_of_the_listing(name: str) -> None:
         "latex": lambda: risk.latex() and risk.formula(),
         "as_integral": risk.as_integral,
         "derivation": risk.derivation,
-        "diff": lambda: (
-            s.least_risk(task, "softmax").diff("a" if not given else "nu")
-            and s.population_risk(task, "softmax").diff("a")
-        ),
+        "diff": lambda: [s.population_risk(task, "softmax").diff("a"), *map(s.least_risk(task, "softmax").diff, given)],
         "compare": lambda: risk.compare_with(risk.formula() if name not in REFUSED else "1/2"),
         "moments": lambda: s.moments(task, "softmax", 1, **given),
         "posterior": lambda: s.posterior(task, np.zeros(int(task.length)), **given),
@@ -268,6 +265,10 @@ def test_a_curve_is_a_table(tmp_path: Path) -> None:
     assert np.allclose(frame.value, curve.values.ravel(), rtol=1e-12)
     data = curve.to_xarray()
     assert float(data.value.sel(nu=2.0, length=3)) == float(s.bayes_risk(SPIKED)(nu=2.0))
+    assert set(data) == {"value", "error", "kind", "digits", "reason"}
+    assert "<table" in curve._repr_html_()
+    best = s.least_risk(SPIKED, "softmax").curve(nu=[1, 4]).to_xarray()
+    assert np.allclose(best.at_a, [1, 2], atol=1e-6)
     text = curve.to_csv(tmp_path / "c.csv")
     assert (tmp_path / "c.csv").read_text() == text
     assert text.splitlines()[0] == "nu,length,value,error,kind,digits,reason"
@@ -490,7 +491,7 @@ def test_the_largest_token_at_any_length() -> None:
 
 def test_chains_and_citations() -> None:
     chain = s.bayes_risk(SPIKED).derivation()
-    assert chain.result == s.bayes_risk(SPIKED).doit()
+    assert chain.result == s.bayes_risk(SPIKED).formula()
     assert "Nishimori" in str(chain)
     said = s.cite(s.bayes_risk(SPIKED), s.separation())
     assert re.findall(r"@\w+\{(\w+)", said) == ["symslr", "duranthon2025", "deng2023"]
@@ -558,7 +559,7 @@ def test_derivations_and_sequence_models_know_theirs() -> None:
         (s.bayes_risk(SPIKED), "no value for nu"),
         (lambda: s.bayes_risk(SPIKED)(2), "values: found int 2"),
         (lambda: s.bayes_risk(SPIKED).curve(nu=[[1, 2]]), "nu: found a table"),
-        (lambda: s.bayes_risk(LOCATED["prior"]).diff("length"), "diff: found L, which is a whole number"),
+        (lambda: s.bayes_risk(LOCATED["prior"]).diff("length"), "diff: found L; expected one of nu"),
         (lambda: s.least_risk(SPIKED, "softmax").diff("nu")(nu=0), "diff: found nu = 0, at the end of its range"),
         (
             lambda: s.fitted(SPIKED, "softmax", ridge=1, precision=0.1).diff("nu")(alpha=9, nu=2),
@@ -576,7 +577,7 @@ def test_derivations_and_sequence_models_know_theirs() -> None:
         (lambda: s.bayes_risk(SPIKED)(nu=2, length=4), "L: found 4, but the task has 3"),
         (lambda: s.least_risk(SPIKED, "softmax")(nu=[1, 2]), r"nu: found 2 numbers; expected one, or a curve"),
         (lambda: s.least_risk(SPIKED, "softplus").as_integral(), "as_integral: found a least value"),
-        (lambda: s.bayes_risk(LOCATED["prior"]).limit("nu", "oo"), "no rule gives its limit"),
+        (lambda: s.bayes_risk(LOCATED["prior"]).limit("nu", "oo"), "limit: no rule gives that of LocationBayesRisk"),
         (lambda: s.Attention("1 + y"), "unknown name 'y'"),
     ],
 )

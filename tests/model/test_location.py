@@ -10,7 +10,6 @@ import pytest
 from sympy import Abs, Expr, Integer, Min, Rational, S, Symbol, exp, sign, sqrt
 
 from symslr import SpikedSLR, Task
-from symslr.model.asked import problem
 from symslr.model.location import Covariance, Independent, OnePosition, SignalLaw, Subset
 from symslr.model.location.covariance import AutoRegressive, Equicorrelated
 from symslr.model.location.signal import signal_from_text
@@ -18,7 +17,7 @@ from symslr.model.location.where import where_from_text
 from symslr.model.request import read_task
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, chi, epsilon, i, j, l, nu
-from symslr.model.written import model_from_text
+from symslr.model.written import model_from_text, problem
 
 rho = Symbol("rho", real=True)
 HALF = Rational(1, 2)

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from sympy import Abs, Heaviside, Max, Min, Piecewise, Rational, Symbol, erf, exp, lambdify, oo, pi, sqrt
 
-from symslr import Attention, SpikedSLR, Task, bayes_risk, evaluate, minimal_risk, normal, population_risk
+from symslr import Attention, SpikedSLR, Task, evaluate, minimal_risk, normal
 from symslr.model.breakpoints import bends
 from symslr.model.pieces import without_pieces
 from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import chi, epsilon, x
+from symslr.theory import bayes_risk, population_risk
 
 ELU = Piecewise((exp(x), x < 0), (1 + x, True))
 KERNELS = {

@@ -21,7 +21,7 @@ from symslr.evaluation.fewer import or_fewer, usual_digits
 from symslr.evaluation.location.chains.bayes import chain_means
 from symslr.evaluation.location.means import Estimate, Means, by_two_rules, sum_of_estimates
 from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.samples.points import is_griddable, quadrature, sampled_until_sharp
+from symslr.evaluation.location.samples.points import SECONDS, is_griddable, quadrature, sampled_until_sharp
 from symslr.evaluation.location.setting import Setting, chain_parameters, relevant
 from symslr.evaluation.location.subsets.compressed import compressed_means
 from symslr.evaluation.location.subsets.controls import subset_means
@@ -32,7 +32,6 @@ from symslr.evaluation.location.tables.laplace import one_position, positions
 from symslr.evaluation.location.tables.rules import Rule, has_grid, key_step
 from symslr.evaluation.location.tables.tokens import nodes
 from symslr.evaluation.routes import Need, Route, tried
-from symslr.expression.asked import SECONDS
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw

@@ -23,11 +23,11 @@ from symslr.evaluation.location.means import Estimate
 from symslr.evaluation.location.minima.least import LeastRisk, least_risk_and_place
 from symslr.evaluation.location.minima.search import best_head
 from symslr.evaluation.location.moments import Risk
+from symslr.evaluation.location.samples.points import SECONDS
 from symslr.evaluation.location.weighed import least_of_largest, risk_of_largest, weighed_risk
 from symslr.evaluation.minima.at_scale import risk_as_asked
 from symslr.evaluation.minima.least import all_on_the_largest
 from symslr.evaluation.routes import Need, Route, tried
-from symslr.expression.asked import SECONDS
 from symslr.expression.value import Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact

@@ -9,8 +9,8 @@ from symslr.model.request import read_attention, read_task
 from symslr.study.parameter import Parameter, count, kernel, length, name, number, one_of
 
 if TYPE_CHECKING:
-    from symslr.model.asked import Problem
     from symslr.model.attention import Attention
+    from symslr.model.written import Problem
 
 TASK = (
     Parameter("task", name, "spiked", is_file=True),
@@ -42,7 +42,7 @@ def problem(asked: Mapping[str, str], files: Mapping[str, str]) -> Problem:
     """
     texts = (asked[item] or None for item in ("length", "nu", "noise"))
     wanted = read_task(asked["task"], *texts, files=files)
-    from symslr.model import asked as model
+    from symslr.model import written as model
 
     return model.problem(wanted)
 
@@ -55,7 +55,7 @@ def attention(asked: Mapping[str, str], files: Mapping[str, str], found: Problem
     """
     named, kernel = asked["attention"] or None, asked["kernel"] or None
     wanted = read_attention(named, kernel, asked["normalise"], asked["offset"], files=files)
-    from symslr.model import asked as model
+    from symslr.model import written as model
 
     return model.attention(wanted, found.attention)
 

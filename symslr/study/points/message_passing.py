@@ -10,7 +10,7 @@ from symslr.study.points.asked import TASK, problem, real
 
 if TYPE_CHECKING:
     from symslr.expression.value import Value
-    from symslr.model.asked import Problem
+    from symslr.model.written import Problem
 
 PARAMETERS = (
     *TASK,

@@ -20,6 +20,8 @@ from symslr.evaluation.sampling.points import SOBOL_DIMENSIONS, uniforms
 from symslr.expression.value import Kind
 from symslr.model.location.where import Independent
 
+SECONDS = 6.0
+"""Processor time of one sampled value, unless asked otherwise."""
 MOST_DIMENSIONS = 4
 """Most dimensions, length times directions, of a trapezoid rule over all keys."""
 REACH, COARSE_REACH = 8.6, 8.0
