@@ -52,7 +52,7 @@ class Quantity:
     title: str
     expr: Expr | None = None
     answer: Answer | None = None
-    names: frozenset[str] = frozenset()
+    names: frozenset[str] | None = None
     given: Mapping[str, Any] = field(default_factory=dict, hash=False)
     source: str = "duranthon2025"
     task: Task | None = None
@@ -72,7 +72,9 @@ class Quantity:
     @property
     def parameters(self) -> frozenset[str]:
         """The names of its parameters."""
-        return self.names or frozenset(str(symbol) for symbol in self._sympy_().free_symbols)
+        if self.names is not None:
+            return self.names
+        return frozenset(str(symbol) for symbol in self._sympy_().free_symbols)
 
     def __call__(
         self,

@@ -35,6 +35,14 @@ def test_values_are_put_together() -> None:
         assert quantity.curve(nu=[1, 2]).values[1] == pytest.approx(float(value), abs=1e-15)
 
 
+def test_a_number_without_parameters_is_a_quantity_too() -> None:
+    """Regression: no names were taken for names that are not known."""
+    task = s.Task(length=3, prior="2 + 0*l", nu=2, noise=0)
+    gap = s.least_risk(task, "softmax") - s.bayes_risk(task)
+    assert gap.parameters == set()
+    assert abs(float(gap())) <= float(gap().error) < 1e-8
+
+
 def test_a_difference_that_is_zero_has_its_error() -> None:
     """Softmax attains the Bayes risk at the scale sqrt(nu); a value by a mesh of the difference has no digits there."""
     gap = SOFTMAX - BAYES

@@ -44,6 +44,8 @@ REFUSALS = 4
 """How often the way to a place without a value is halved until there is one; then it is walked in at most twice as many steps."""
 BESIDE_ZERO = 1e-6
 """The first place beside 0 where there is no value at 0 itself, in units."""
+AT_THE_END = 1e-9
+"""Nearer to the end of a search, in t, a place is the end."""
 MOST_CANDIDATES = 6
 EQUAL_ERRORS = 10.0
 """Of minima that are equal within their errors those count whose errors are at most so many times the smallest one."""
@@ -238,7 +240,9 @@ class Line:
                 return found
             found += sorted(more, key=lambda one: sign * one.low)
             inner, refusals = outer, refusals + (refusals > 0)
-            falls, at, farther = self.falls(found[-1], sign), abs(self.place(inner)), 1.0
+            at, farther = abs(self.place(inner)), 1.0
+            is_lowest = abs(self.t(self.lowest) - inner) <= AT_THE_END  # of all places, by less than errors tell
+            falls = is_lowest or self.falls(found[-1], sign)
             known = (
                 self.limit(sign)
                 if falls and at >= self.must and np.isinf(self.interval[1 if sign > 0 else 0])
