@@ -153,5 +153,5 @@ def test_a_function_that_vanishes_far_out_has_its_minimum() -> None:
 def test_a_minimum_at_the_end_of_a_search_is_within_it() -> None:
     """gelu(x) + 1 has its least risk at a = 12.09 for nu = 2.295, where the first search ends; it was refused there alone."""
     gelu = Attention("gelu(x) + 1")
-    beside, found, other = (least_risk(SpikedSLR(nu, 3, 0), gelu)[0] for nu in ("2.294", "2.295", "2.296"))
+    beside, found, other = (least_risk(SpikedSLR(nu, 3, 0), gelu, {})[0] for nu in ("2.294", "2.295", "2.296"))
     assert abs(float(beside + other - 2 * found)) < 1e-7
