@@ -14,7 +14,7 @@ import numpy as np
 from sympy import Expr, Integral, Symbol
 
 from symslr.budget import LONGEST, OutOfTime, processor_time
-from symslr.evaluation.admission.admitted import check_admitted, check_means_exist
+from symslr.evaluation.admission.admitted import check_admitted, check_differentiable, check_means_exist
 from symslr.evaluation.admission.guard import unheld
 from symslr.evaluation.admission.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.certified.backend import METHOD, are_on_lattices, evaluate_arb
@@ -118,9 +118,11 @@ def _evaluated(expr: Expr, values: Mapping[Any, object] | None, digits: int | No
     if backend is not None and backend not in BACKENDS:
         raise ValueError(f"backend: found {backend!r}; expected one of {', '.join(BACKENDS)}")
     digits = None if digits is None else checked_digits(digits)
-    expr = with_derivatives(expr if isinstance(expr, Expr) else exact(expr, "expression"))
+    given = expr if isinstance(expr, Expr) else exact(expr, "expression")
+    expr = with_derivatives(given)
     sources = sources_of(expr)
     inputs = checked_inputs(*symbols_of(expr), values or {})
+    check_differentiable(given, inputs)
     check_admitted(expr, inputs)
     if not inputs.arrays:
         check_means_exist(expr, inputs.given)

@@ -8,7 +8,7 @@ from typing import Any
 from mpmath import mpf
 
 from symslr.evaluation.engine import digits_of
-from symslr.evaluation.landscape.landscape import Landscape
+from symslr.evaluation.landscape.landscape import Confirmed, Landscape
 from symslr.evaluation.routes import WEIGHT, check
 from symslr.expression.value import Kind, Value
 from symslr.face.numbers import Wanted
@@ -54,16 +54,36 @@ def landscape_risk(task: Task, attention: Attention | str) -> Quantity:
     check(f"task {task.name} off the manifold", task, WEIGHT)
     moved = {*ORDER_PARAMETER_NAMES, *(symbol.name for symbol in chosen.bounds)}
 
-    def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
+    def found_at(values: dict[Any, Any], wanted: Wanted) -> tuple[Landscape, Confirmed]:
         if wanted.digits is not None:
             raise ValueError("digits: found for a landscape, whose numbers are those of float64; leave it out")
         at = {name: real_number(exact(own, name), name) for name, own in values.items() if name in moved}
         here = Landscape.of(task, chosen, {name: own for name, own in values.items() if name not in moved})
-        found = here.confirmed(here.point(at))
-        method = "meshes over tokens, the finest of several"
-        digits = digits_of(found.risk, found.error)
-        return Value(mpf(found.risk), mpf(found.error), Kind.ESTIMATED, digits, method)
+        return here, here.confirmed(here.point(at))
 
-    names = moved.union(str(symbol) for own in (task, *chosen.parameters) for symbol in own.free_symbols)
+    def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
+        _, found = found_at(values, wanted)
+        return _value(found.risk, found.error)
+
+    def slope(name: str) -> Quantity:
+        if name not in moved:
+            return risk._by_values(name)
+
+        def of_gradient(values: dict[Any, Any], wanted: Wanted) -> Value:
+            here, found = found_at(values, wanted)
+            k = here.names.index(name)
+            return _value(found.gradient[k], found.gradient_errors[k])
+
+        return Quantity(f"d/d{name} of {title}", None, of_gradient, names, origin, task=task, has_proofs=False)
+
+    names = frozenset(moved.union(str(symbol) for own in (task, *chosen.parameters) for symbol in own.free_symbols))
+    origin = dict.fromkeys(ORDER_PARAMETER_NAMES, 0)
     title = f"risk of {chosen.title} at order parameters, {task.name}"
-    return Quantity(title, LandscapeRisk.of(task, chosen), answer, frozenset(names), task=task, has_proofs=False)
+    expr = LandscapeRisk.of(task, chosen)
+    risk = Quantity(title, expr, answer, names, origin, task=task, has_proofs=False, slope=slope)
+    return risk
+
+
+def _value(number: float, error: float) -> Value:
+    found = mpf(float(number)), mpf(float(error))
+    return Value(*found, Kind.ESTIMATED, digits_of(*found), "meshes over tokens, the finest of several")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,12 @@ from sympy import Derivative, Expr, Integral, erf, oo, powsimp, sqrt
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.rule import RuleRefused
-from symslr.evaluation.engine import evaluate
+from symslr.evaluation.engine import evaluate, symbols_of
 from symslr.evaluation.location.bayes import value_of_bayes
 from symslr.evaluation.location.risk import risk_value
 from symslr.evaluation.location.samples.points import SECONDS
 from symslr.evaluation.minima.at_infinity import limit_of_large_scales
-from symslr.evaluation.plan import canonical
+from symslr.evaluation.plan import canonical, with_derivatives
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Minimum
 from symslr.expression.special import NormalCdf
@@ -49,12 +50,18 @@ class Wanted:
         return "arb" if self.certified else None
 
 
-def value_of(expr: Expr, given: dict[str, Any], wanted: Wanted) -> Value:
+def value_of(expr: Expr, given: dict[str, Any], wanted: Wanted, heard: Collection[str] = ()) -> Value:
     """The value at parameters by name; risks by the functions of every kind of task.
+
+    Args:
+        heard: names that may have a value without being in the formula, as a derivative may have lost them.
 
     Raises:
         CannotEvaluate, ValueError: as ``evaluate``.
     """
+    if heard:
+        names = {str(symbol) for symbol in symbols_of(with_derivatives(expr))[1]}
+        given = {name: one for name, one in given.items() if name in names or name not in heard}
     own = [one for one in given.values() if hasattr(one, "__len__") and not isinstance(one, str)]
     how = wanted.digits, wanted.backend
     if own:  # arrays, laws of the length

@@ -5,12 +5,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import scipy
 from mpmath import mpf
-from sympy import Expr, S, latex, oo
+from sympy import Expr, Rational, S, latex, oo
 
 from symslr.algebra.derivation import Derivation
 from symslr.evaluation import engine
@@ -43,7 +44,7 @@ class Quantity:
         answer: the value at values by name, where it is more than the value of ``expr``.
         names: its parameters, where ``expr`` does not tell them.
         given: values that are known already.
-        source: key of the paper that it is from, where it has no expression.
+        cited: keys of the papers that it is from, where it has no expression.
         task: of which it is asked.
         has_proofs: whether the error of a value may be proved.
         slope: its derivative by a parameter, where it is known.
@@ -54,20 +55,20 @@ class Quantity:
     answer: Answer | None = None
     names: frozenset[str] | None = None
     given: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    source: str = "duranthon2025"
+    cited: tuple[str, ...] = ("duranthon2025",)
     task: Task | None = None
     has_proofs: bool = True
     slope: Callable[[str], Quantity] | None = None
 
     @classmethod
-    def of(cls, expr: Expr, task: Task | None = None) -> Quantity:
-        """What a formula is worth."""
-        return cls(str(expr), expr, task=task)
+    def of(cls, expr: Expr, task: Task | None = None, title: str = "", names: frozenset[str] | None = None) -> Quantity:
+        """What a formula is worth; ``names`` that it has not are heard, as those of what it is a derivative of."""
+        return cls(title or str(expr), expr, names=names, task=task)
 
     @property
     def sources(self) -> tuple[str, ...]:
         """Key and place of what it rests on, for ``symslr.cite``."""
-        return (self.source,) if self.expr is None else sources_of(self.expr)
+        return self.cited if self.expr is None else sources_of(self.expr)
 
     @property
     def parameters(self) -> frozenset[str]:
@@ -122,7 +123,7 @@ class Quantity:
         if self.task is not None:
             given = without_fixed(given, L=self.task.length, Delta=self.task.noise)
         if self.answer is None:
-            return numbers.value_of(self._sympy_(), given, wanted)
+            return numbers.value_of(self._sympy_(), given, wanted, self.names or frozenset())
         for name, own in given.items():
             if hasattr(own, "__len__") and not isinstance(own, str | Mapping):
                 raise ValueError(f"{name}: found {len(own)} numbers; expected one, or a curve: curve({name}=[...])")
@@ -208,7 +209,7 @@ class Quantity:
         Raises:
             ValueError: elsewhere.
         """
-        return numbers.series(self._sympy_(), str(x), x0, n)
+        return numbers.series(self._sympy_(), NAMES.get(str(x), str(x)), x0, n)
 
     def limit(self, x: Any, xlim: Any) -> Quantity:
         """The limit, where a rule derives it: of a risk as its scale grows, or of max-SLR as nu does.
@@ -216,7 +217,8 @@ class Quantity:
         Raises:
             ValueError: elsewhere.
         """
-        return Quantity.of(numbers.limit(self._sympy_(), str(x), xlim))
+        found = numbers.limit(self._sympy_(), NAMES.get(str(x), str(x)), xlim)
+        return Quantity.of(found, self.task, f"limit of the {self.title}", self.parameters)
 
     def diff(self, *names: Any) -> Quantity:
         """The derivative with respect to parameters, by name or symbol; a number after one is its order.
@@ -228,23 +230,24 @@ class Quantity:
             ValueError: for what is no parameter, for the length, and at a point of numbers that are known by sampling.
         """
         asked: list[Any] = [name if isinstance(name, int) else NAMES.get(str(name), str(name)) for name in names]
+        if not asked or isinstance(asked[0], int):
+            raise ValueError("diff: found no name; expected that of a parameter")
+        if "L" in asked:
+            raise ValueError("diff: found L, which is a whole number; expected another parameter")
         for name in asked:
             if not isinstance(name, int) and name not in self.parameters:
                 expected = f"expected one of {', '.join(sorted(self.parameters)) or 'none, as none is open'}"
                 raise ValueError(f"diff: found {name}; {expected}")
         if self.answer is None:
             own = {str(symbol): symbol for symbol in self._sympy_().free_symbols}
-            return Quantity.of(self._sympy_().diff(*(own.get(name, name) for name in asked)), self.task)
-        if len(asked) != 1:
-            raise ValueError(
-                f"diff: found {len(asked)} names; expected one, as no rule differentiates the {self.title}"
-            )
-        return self._by_values(*asked) if self.slope is None else self.slope(*asked)
+            found = self._sympy_().diff(*(own.get(name, name) for name in asked))
+            return Quantity.of(found, self.task, f"derivative of the {self.title}", self.parameters)
+        once: Quantity = self
+        for name in [one for k, one in enumerate(asked) for _ in range(_order(asked[k + 1 :])) if isinstance(one, str)]:
+            once = once._by_values(name) if once.slope is None else once.slope(name)
+        return once
 
     def _by_values(self, name: str) -> Quantity:
-        if name == "L":
-            raise ValueError("diff: found L, which is a whole number; expected another parameter")
-
         def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
             values = {**self.given, **values}
             if name not in values:
@@ -253,23 +256,37 @@ class Quantity:
             return _slope(lambda x: self._value({**values, name: x}, wanted), at, name)
 
         title = f"d/d{name} of {self.title}"
-        return Quantity(title, None, answer, self.parameters, source=self.source, task=self.task, has_proofs=False)
+        return Quantity(title, None, answer, self.parameters, self.given, self.sources, self.task, has_proofs=False)
 
     def _with(self, other: Any, sign: str, *, swapped: bool = False) -> Any:
         """With a number or another quantity: the values of both are put together, and their derivatives."""
+        if isinstance(other, Value):
+            number = other
+            other = Quantity(str(other), None, lambda *_: number, frozenset(), cited=other.sources)
         if not isinstance(other, Quantity):
             try:
                 other = Quantity.of(exact(other))
             except NotExact:
                 return NotImplemented
         left, right = (other, self) if swapped else (self, other)
+        if ZERO in (left, right) and sign in "+-*" and (left, sign) != (ZERO, "-"):
+            return ZERO if sign == "*" else left if right == ZERO else right
         made, slope = OPERATIONS[sign]
+        names = left.parameters | right.parameters
+
+        def part(own: Quantity, values: dict[Any, Any], wanted: Wanted) -> Any:
+            fixed = FIXED - names if own.task is not None else set()
+            given = {name: one for name, one in values.items() if name in own.parameters | fixed}
+            known = own.expr.subs(given) if own.answer is None and own.task is None and own.expr is not None else None
+            is_number = known is not None and known.is_Rational
+            return (
+                Fraction(int(known.p), int(known.q)) if known is not None and is_number else own._value(given, wanted)
+            )
 
         def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
             if unknown := sorted(values.keys() - names - FIXED):
                 raise ValueError(f"values: found {unknown[0]}; expected {', '.join(sorted(names)) or 'none'}")
-            first, second = (own._value(own._taken(values), wanted) for own in (left, right))
-            found: Value = made(first, second)
+            found: Value = made(part(left, values, wanted), part(right, values, wanted))
             return found
 
         def differentiated(name: str) -> Quantity:
@@ -277,22 +294,16 @@ class Quantity:
             found: Quantity = slope(left, right, of_left, of_right)
             return found
 
-        names = left.parameters | right.parameters
-        expr = None if left.expr is None or right.expr is None else made(left.expr, right.expr)
         return Quantity(
-            f"({left.title}) {sign} ({right.title})" if expr is None else str(expr),
-            expr,
+            f"{_in_brackets(left.title)} {sign} {_in_brackets(right.title)}",
+            None if left.expr is None or right.expr is None else made(left.expr, right.expr),
             answer,
             names,
+            cited=tuple(dict.fromkeys((*left.sources, *right.sources))),
             task=self.task or other.task,
             has_proofs=left.has_proofs and right.has_proofs,
             slope=differentiated,
         )
-
-    def _taken(self, values: dict[Any, Any]) -> dict[Any, Any]:
-        """Those of its parameters, and of what its task has."""
-        known = self.parameters | (FIXED if self.task is not None else set())
-        return {name: own for name, own in values.items() if name in known}
 
     def __add__(self, other: object) -> Quantity:
         return self._with(other, "+")
@@ -318,6 +329,11 @@ class Quantity:
     def __rtruediv__(self, other: object) -> Quantity:
         return self._with(other, "/", swapped=True)
 
+    def __pow__(self, power: object) -> Quantity:
+        if not isinstance(power, int | Fraction | Rational):
+            return NotImplemented
+        return self._with(power, "**")
+
     def __neg__(self) -> Quantity:
         return ZERO - self
 
@@ -341,6 +357,7 @@ OPERATIONS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any, Any, 
     "+": (operator.add, lambda left, right, of_left, of_right: of_left + of_right),
     "-": (operator.sub, lambda left, right, of_left, of_right: of_left - of_right),
     "*": (operator.mul, lambda left, right, of_left, of_right: of_left * right + left * of_right),
+    "**": (operator.pow, lambda left, right, of_left, of_right: right * left ** (right.expr - 1) * of_left),
     "/": (
         operator.truediv,
         lambda left, right, of_left, of_right: (of_left * right - left * of_right) / (right * right),
@@ -394,6 +411,8 @@ def evaluate(
     return asked(values or {}, digits=digits, certified=backend == "arb", seconds=time, **named)
 
 
+NOT_NEGATIVE = ("nu", "Delta", "alpha")
+"""Parameters whose range ends at 0."""
 POINTS = 16
 """Intervals between the Chebyshev points of a derivative; every second point gives the estimate of its error."""
 WIDTH = 0.1
@@ -401,12 +420,21 @@ WIDTH = 0.1
 risks of softmax and softplus have errors of 1e-11 by these; by a width of .25 they had 1e-8."""
 
 
+def _order(after: list[Any]) -> int:
+    """Of the derivative by a name, from what is typed behind it."""
+    return after[0] if after and isinstance(after[0], int) else 1
+
+
+def _in_brackets(title: str) -> str:
+    return title if title.replace("/", "").replace("_", "").isalnum() else f"({title})"
+
+
 def _slope(value: Callable[[float], Value], at: float, name: str) -> Value:
     """The derivative of a function of one number, with an estimate of its error."""
     reach = WIDTH * (1 + abs(at))
-    if at == 0 and name != "a":
+    if at == 0 and name in NOT_NEGATIVE:
         raise ValueError(f"diff: found {name} = 0, at the end of its range; expected a larger number")
-    reach = reach if name == "a" else min(reach, at / 2)
+    reach = min(reach, abs(at) / 2) if at != 0 and name != "a" else reach
     points = -np.cos(np.pi * np.arange(POINTS + 1) / POINTS)
     found: list[Value] = []
     for point in points:

@@ -178,7 +178,13 @@ def bayes_optimal(task: Task, *, seed: int = 0, **given: object) -> Quantity:
 def _learnt(title: str, task: Task, answer: Answer, given: dict[str, Any], *parameters: Expr) -> Quantity:
     """A risk of what is learnt from alpha D samples."""
     names = frozenset(map(str, {*task.free_symbols, *parameters, "alpha"}))
-    return Quantity(f"{title}, {task.name}", None, answer, names, given, task=task, has_proofs=False)
+
+    def to_its_precision(values: dict[Any, Any], wanted: Wanted) -> Value:
+        if wanted.digits is not None:
+            raise ValueError(f"digits: found for the {title}, whose error is statistical; leave it out")
+        return answer(values, wanted)
+
+    return Quantity(f"{title}, {task.name}", None, to_its_precision, names, given, task=task, has_proofs=False)
 
 
 def message_passing(

@@ -43,4 +43,4 @@ def separation(
         return replace(report.fixed_row, result=report)
 
     title = f"P({kernel} separates, {rival} does not), one marked row"
-    return Quantity(title, None, answer, frozenset(names), given, source="deng2023")
+    return Quantity(title, None, answer, frozenset(names), given, ("deng2023",))

@@ -9,6 +9,8 @@ from sympy import Expr
 from symslr.algebra.derivation import Derivation
 from symslr.export.bibliography import cited
 from symslr.expression.quantity import sources_of
+from symslr.face.tasks import bayes_risk
+from symslr.model.task import Task
 
 WORKED = ("duranthon2025", "deng2023")
 """The papers whose results the toolkit derives."""
@@ -37,6 +39,8 @@ def _sources(result: object) -> tuple[str, ...]:
     if isinstance(result, Derivation):
         used = (source for theorem in result.cited for source in _sources(theorem))
         return (*sources_of(result.start), *result.origins, *used)
+    if isinstance(result, Task):
+        return bayes_risk(result).sources
     found = sources_of(result) if isinstance(result, Expr) else getattr(result, "sources", None)
     if not isinstance(found, tuple):
         raise TypeError(

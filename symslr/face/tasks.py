@@ -40,7 +40,7 @@ def bayes_risk(task: Task) -> Quantity:
     """
     check_is(task, Task, "task", "SpikedSLR()")
     if task.has_weight:
-        return Quantity.of(bayes.bayes_risk(task), task)
+        return Quantity.of(bayes.bayes_risk(task), task, f"Bayes risk, {task.name}")
 
     def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
         return bayes_value(task, values, wanted.digits, wanted.backend, wanted.seconds)
@@ -60,7 +60,8 @@ def population_risk(task: Task, attention: AnyAttention, scale: Expr = a) -> Qua
     check_is(task, Task, "task", "SpikedSLR()")
     chosen = attention_of(attention)
     if has_kernel_alone(task, chosen):
-        return Quantity.of(population.population_risk(task, chosen.having(filter=None), exact(scale, "scale")), task)
+        expr = population.population_risk(task, chosen.having(filter=None), exact(scale, "scale"))
+        return Quantity.of(expr, task, f"risk of {chosen.title}, {task.name}")
 
     def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
         return risk_value(task, chosen, scale, values, wanted.digits, wanted.seconds, wanted.backend)
@@ -81,6 +82,7 @@ def least_risk(task: Task, attention: AnyAttention, bounds: Mapping[Any, tuple[f
         TypeError, ValueError: in one line, for what is no task or no attention.
     """
     check_is(task, Task, "task", "SpikedSLR()")
+    check_is(bounds, Mapping, "bounds", '{"a": (0, 10)}')
     chosen = attention_of(attention)
     own: dict[str, Any] = {symbol.name: symbol for symbol in (a, *chosen.bounds, *chosen.parameters)}
     searched = {own.get(name, name): ends for name, ends in by_name(bounds).items()}
@@ -95,7 +97,7 @@ def least_risk(task: Task, attention: AnyAttention, bounds: Mapping[Any, tuple[f
         )
         return replace(value, at=places)
 
-    alone = has_kernel_alone(task, chosen)
+    alone = has_kernel_alone(task, chosen) and not searched  # of intervals there is no formula
     expr = population.minimal_risk(task, chosen.having(filter=None)) if alone else None
     names = _names(task, *chosen.parameters)
     return Quantity(f"least risk of {chosen.title}, {task.name}", expr, answer, names, task=task)

@@ -65,8 +65,16 @@ NAMES = {"length": "L", "noise": "Delta", "scale": "a"}
 
 
 def by_name(values: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Values by symbol or name, by the name of the symbol."""
-    return {NAMES.get(str(key), str(key)): own for key, own in values.items()}
+    """Values by symbol or name, by the name of the symbol.
+
+    Raises:
+        ValueError: for two values of one, as of L and length.
+    """
+    found = {NAMES.get(str(key), str(key)): own for key, own in values.items()}
+    if len(found) < len(values):
+        twice = sorted(map(str, values))
+        raise ValueError(f"values: found {', '.join(twice)}, of which two are one; expected one of them")
+    return found
 
 
 TYPED = {symbol.name: symbol for symbol in (nu, L, Delta, a, c, o, x)}

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from sympy import Dummy, Expr, Poly, S, Symbol, cancel
+from sympy import Derivative, Dummy, Expr, Poly, Pow, S, Symbol, cancel
 
 from symslr.algebra.existence import exists
 from symslr.evaluation.admission.inputs import Inputs
@@ -56,6 +56,22 @@ def check_admitted(expr: Expr, inputs: Inputs) -> None:
             for length in _lengths(expr, law, values):
                 parameters = sorted(law.free_symbols - {L}, key=str)
                 check_weight_at(law, length, tuple((s, float(values[s])) for s in parameters if s in values))
+
+
+def check_differentiable(expr: Expr, inputs: Inputs) -> None:
+    """Check that no derivative is asked for where what stands under a root is 0.
+
+    By rules sqrt(nu) leaves 1/sqrt(nu) times a mean that vanishes at nu = 0, of which nothing is known.
+
+    Raises:
+        CannotEvaluate: naming the place and the root.
+    """
+    asked = [(node, power) for node in expr.atoms(Derivative) for power in node.expr.atoms(Pow)]
+    roots = {p for node, p in asked if not p.exp.is_integer and p.base.free_symbols & set(node.variables)}
+    for values, root in product(_points(inputs) if roots else (), roots):
+        if root.base.free_symbols <= values.keys() and root.base.subs(values) == 0:
+            at = ", ".join(f"{symbol} = {values[symbol]}" for symbol in sorted(root.base.free_symbols, key=str))
+            raise CannotEvaluate(f"no derivative at {at}, where its formula has {root}; expected a larger number")
 
 
 def _points(inputs: Inputs) -> Iterator[dict[Symbol, Any]]:
