@@ -31,8 +31,10 @@ def figure(number: int, shown: Drawn) -> str:
     found = f"<details><summary>{said}</summary>{rows}</details>" if rows else ""
     # "<" cannot end the script: what stands in it are numbers and names, and names are escaped as JSON allows.
     points = f'<script type="application/json">{shown.curves.replace("<", chr(92) + "u003c")}</script>'
+    # the figure of the first screen waits for no script
+    drawing = _drawing(shown) if number == 1 else later(_drawing(shown))
     return (
-        f'<figure id="fig-{item.name}"><div class="drawing"><div role="img" aria-label="{label}">{later(_drawing(shown))}</div>'
+        f'<figure id="fig-{item.name}"><div class="drawing"><div role="img" aria-label="{label}">{drawing}</div>'
         f"</div><figcaption><strong>Figure {number}.</strong> {_beside(item.name)}{text(item.caption)} {link}."
         f"{kept_numbers.to_html(shown.recorded)}</figcaption>{points}{_printed(shown)}{found}</figure>"
     )
