@@ -81,6 +81,6 @@ def test_a_factor_that_is_broken_anyway_begins_behind_a_short_one_and_one_that_f
     assert first.tex.startswith(r"\frac{1}{\log(n)} \log\biggl(")
     kernel = ScalarExpectation(exp(-u * log(1 + exp(a * x))), x, STANDARD_NORMAL) ** (L - 1)
     lines = latex_lines(
-        Integral(exp(-nu / 2) * kernel * RELEVANT, (u, 0, oo)), 20.0, lead=r"\mathbb{E}_{g}[\sigma_{\epsilon}] ="
+        Integral(exp(-nu / 2) * kernel * RELEVANT, (u, 0, oo)), 20.7, lead=r"\mathbb{E}_{g}[\sigma_{\epsilon}] ="
     )
     assert not any(r"\biggl(" in line.tex for line in lines)
