@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from sympy import Expr, Integral, Piecewise, S, Symbol, exp, log, oo, pi, sqrt
+from sympy import Expr, Integral, Limit, Piecewise, S, Symbol, exp, log, oo, pi, sqrt
 
 from symslr.export.breaking import INDENT, latex_lines
 from symslr.export.measure import width
@@ -84,3 +84,10 @@ def test_a_factor_that_is_broken_anyway_begins_behind_a_short_one_and_one_that_f
         Integral(exp(-nu / 2) * kernel * RELEVANT, (u, 0, oo)), 20.7, lead=r"\mathbb{E}_{g}[\sigma_{\epsilon}] ="
     )
     assert not any(r"\biggl(" in line.tex for line in lines)
+
+
+def test_a_limit_is_opened_like_a_sum() -> None:
+    """A step on one-pass descent ran 1,461 points over the edge."""
+    lines = latex_lines(Limit(u * SERIES, u, oo), 30.0)
+    assert lines[0].tex.startswith(r"\lim_{u \to \infty} \biggl(")
+    assert all(width(line.tex) <= 30.0 for line in lines)
