@@ -1,4 +1,4 @@
-"""erf attention on spiked-SLR in closed form: error functions and Owen's T."""
+"""Erf attention on spiked-SLR in closed form: error functions and Owen's T."""
 
 from sympy import Expr, sqrt
 from sympy import erf as erf_

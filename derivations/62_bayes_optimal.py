@@ -1,4 +1,4 @@
-"""Bayes-optimal estimation of single-location regression from N samples: state evolution, risk, and the limit of many samples."""
+"""Bayes-optimal estimation of single-location regression from $N$ samples: state evolution, risk, and the limit of many samples."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Exponents of the odds against each share as n grows: the admissible region and its finite-n correction."""
+"""Exponents of the odds against each share as $n$ grows: the admissible region and its correction at finite $n$."""
 
 from collections.abc import Iterator
 

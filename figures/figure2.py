@@ -69,7 +69,8 @@ def figure2(
     caption = (
         f"Least population risk of each attention against the signal strength (top) and the key scale $a$ that attains it "
         rf"(bottom), {described}, $\Delta=0$. Softmax lies on the Bayes risk, at $a=\sqrt\nu$ on spiked-SLR and $a=\nu$ on "
-        r"max-SLR. The shift $c$ of erf is free. Circles: the infimum is only approached, at the upper edge as $a\to\infty$, "
+        r"max-SLR; where softmax-1 hides it, the two are the same to the eye. "
+        r"The shift $c$ of erf is free. Circles: the infimum is only approached, at the upper edge as $a\to\infty$, "
         r"where softplus attention becomes relu attention, at the lower edge as $c\to-\infty$ and $a\to0$, where erf attention "
         r"becomes $e^{sx}$ element-wise; the risk drawn is that limit. Crosses: the scale of softmax found by a search."
     )

@@ -276,7 +276,7 @@ def _claims(panels: Sequence[str], table: Table) -> list[NamedComparison]:
     data = {name: np.asarray(column, dtype=object) for name, column in table.items()}
     found = []
     for panel in panels:
-        where = TITLES[panel].replace("$", "").replace("\\nu", "nu").replace("\\infty", "infinity")
+        where = TITLES[panel]
         ours, linear_risk, best = (_curve_of(data, panel, name) for name in ("softmax", "linear", "bayes"))
         not_below = _not_below(ours, linear_risk)
         wrong = [at for at in not_below if at >= MANY]
@@ -286,7 +286,7 @@ def _claims(panels: Sequence[str], table: Table) -> list[NamedComparison]:
         )
         open_at = _not_below(best, ours)
         wrong = [at for at in open_at if at not in _not_below(ours, best)]
-        note = f"by 4 standard errors at {len(ours) - len(open_at)} of {len(ours)} alpha"
+        note = f"by 4 standard errors at {len(ours) - len(open_at)} of {len(ours)} values of $\\alpha$"
         note += f"; by fewer, or not, at {_pairs(open_at, ours, best)}" if open_at else ""
         decided = len(open_at) <= len(ours) // 4 and not wrong
         found.append(states(f"softmax lies above the Bayes-optimal risk, {where}", decided, note))
@@ -306,14 +306,14 @@ def _fits_agree(data: dict[str, np.ndarray], panel: str, where: str) -> NamedCom
         for entries, markers in _markers(data, panel, name).items():
             for at, (risk, error) in markers.items():
                 z = (risk - theory[at][0]) / math.hypot(error, theory[at][1])
-                size = f"{name} at alpha = {at:.3g} and sqrt(N D) = {entries:.0f}"
-                said = f"{size}: {risk:.4g} against {theory[at][0]:.4g}, z = {z:+.1f}"
+                size = rf"{name} at $\alpha={at:.3g}$ and $\sqrt{{ND}}={entries:.0f}$"
+                said = f"{size}: {risk:.4g} against {theory[at][0]:.4g}, $z={z:+.1f}$"
                 (stable if holds[at] else broken).append((abs(z), said))
     note = f"{len(stable)} markers, the farthest {max(stable)[1]}; {stationary} of {total} fits are stationary"
     bound = (data["panel"] == panel) & (data["confined"] == 1)
     if bound.any():
         where_at = ", ".join(
-            f"{name} at alpha = {at:.3g}" for name, at in zip(data["curve"][bound], data["alpha"][bound])
+            rf"{name} at $\alpha={at:.3g}$" for name, at in zip(data["curve"][bound], data["alpha"][bound])
         )
         note += f"; ridges are the best where replica symmetry holds, and lower ones would break it, for {where_at}"
     if broken:
@@ -356,7 +356,7 @@ def _not_below(low: dict[float, tuple[float, float]], high: dict[float, tuple[fl
 
 
 def _pairs(alphas: list[float], ours: dict[float, tuple[float, float]], other: dict[float, tuple[float, float]]) -> str:
-    return ", ".join(f"alpha = {at:.3g}: {ours[at][0]:.4g} against {other[at][0]:.4g}" for at in alphas)
+    return ", ".join(rf"$\alpha={at:.3g}$: {ours[at][0]:.4g} against {other[at][0]:.4g}" for at in alphas)
 
 
 def _curve_of(data: dict[str, np.ndarray], panel: str, curve: str) -> dict[float, tuple[float, float]]:

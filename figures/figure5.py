@@ -35,7 +35,8 @@ def figure5(
     caption = (
         rf"Risk at the well matched minimum ($k$ along $k^\star$, $v$ along $v^\star$; below, thick) and at the mismatched"
         rf" one ($k$ along $v^\star$, $v$ along $k^\star$; above, thin) against $\nu$, at $L={length}$, without noise of the"
-        r" label. Left: spiked-SLR; right: max-SLR. Dots: the Hessian over all order parameters is positive, so the point is"
+        r" label. Left: spiked-SLR; right: max-SLR. Where softmax is not seen,"
+        r" softmax-1 lies on it. Dots: the Hessian over all order parameters is positive, so the point is"
         r" a strict minimum. Open circles: no minimum but a limit, as for linear attention, whose mismatched key grows"
         r" without bound. A curve begins where every start at the mismatched end stops falling into the well matched minimum."
     )

@@ -98,7 +98,7 @@ def _claims(table: Table) -> list[NamedComparison]:
 def _draw(table: Table) -> Drawing:
     from matplotlib import pyplot as plt
 
-    drawing, panels = plt.subplots(2, len(LENGTHS), figsize=(TEXT_WIDTH, 4.6), sharex=True, sharey=True)
+    drawing, panels = plt.subplots(2, len(LENGTHS), figsize=(TEXT_WIDTH, 4.6), sharey=True)
     for row, name in zip(panels, TASKS, strict=True):
         for axes, length in zip(row, LENGTHS, strict=True):
             for attention in (softmax, linear, *ATTENTIONS[name]):

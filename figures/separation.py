@@ -114,7 +114,8 @@ def figure_attention_cost(columns: int = 64) -> Figure:
     """Arithmetic operations of attention against the number of rows."""
     caption = (
         rf"Arithmetic operations of attention on $n$ rows of $d={columns}$ numbers, counted: softmax forms all $n^2$ scores,"
-        r" and so may linear attention; multiplied out as $A_1(A_2^\top A_3)$ it takes $4d^2n$ operations in place of"
+        r" and so may linear attention (the two lines coincide);"
+        r" multiplied out as $A_1(A_2^\top A_3)$ it takes $4d^2n$ operations in place of"
         r" $4dn^2$. They cost the same at $n=d$ (dotted). Times on a processor stand in \texttt{benchmarks/README.md}."
     )
     alt = "Log-log plot of operations against n: two lines of slope 2 that coincide and one of slope 1, crossing at n = d."

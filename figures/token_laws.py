@@ -53,7 +53,8 @@ def figure_token_laws() -> Figure:
         r"freedom among its like (middle), or a centred Gaussian of another width among standard ones (right). The "
         r"attention with kernel $p_1/p_0$ attains the Bayes risk; softmax and linear attention at their best scales lie "
         r"above it by what the lower row shows. Under Student's law $p_1/p_0\to1$ far out, whereas softmax gives an "
-        r"outlier all the attention; at the right it can do no better than equal weights."
+        r"outlier all the attention; at the right it does no better than equal weights, nor does linear attention, and their "
+        r"curves coincide."
     )
     alt = (
         "Three panels of risk against the strength of the signal, the optimal attention below softmax and linear; under "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -399,19 +399,27 @@ def _number(value: object) -> Expr:
     return number if number.is_Integer else Float(number, DIGITS_OF_RELATIONS)
 
 
-def restrictions(derivation: Derivation) -> tuple[str, ...]:
-    """The ranges of a derivation as words: outside of them nothing was compared, so they restrict what is shown."""
+def restrictions(
+    derivation: Derivation,
+    say: Callable[[Basic], str] = str,
+    between: str = "{} < {} < {}",
+    among: str = "{} in {{{}}}",
+) -> tuple[str, ...]:
+    """The ranges of a derivation as words: outside of them nothing was compared, so they restrict what is shown.
+
+    ``say`` prints a formula; ``between`` is filled with an end, a symbol and an end, ``among`` with a symbol and its choices.
+    """
     symbols = set(symbols_of(derivation))
     words = []
     for symbol, allowed in sorted(derivation.ranges.items(), key=lambda pair: str(pair[0])):
         if open_functions(symbol):
-            words.append(f"{symbol} in {{{', '.join(map(str, allowed))}}}")  # type: ignore[call-overload]
+            words.append(among.format(say(symbol), ", ".join(map(say, allowed))))  # type: ignore[call-overload]
         if exact(symbol) not in symbols:
             continue
         if isinstance(allowed, tuple) and len(allowed) == 2:
-            words.append(f"{exact(allowed[0])} < {symbol} < {exact(allowed[1])}")
+            words.append(between.format(exact(allowed[0]), say(symbol), exact(allowed[1])))
         elif isinstance(allowed, (list, tuple)):
-            words.append(f"{symbol} in {{{', '.join(str(exact(choice)) for choice in allowed)}}}")
+            words.append(among.format(say(symbol), ", ".join(dict.fromkeys(str(exact(choice)) for choice in allowed))))
     words += [f"real {symbol}" for symbol in sorted(symbols, key=str) if symbol.is_complex and symbol.is_real is None]
     lines = (derivation.start, *(step.after for step in derivation.steps))
     if own_rules(derivation) and any(written_out(line).has(Minimum) for line in lines):

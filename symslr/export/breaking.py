@@ -182,12 +182,13 @@ class _Page:
             bracketed = (len(factors) + started > 1 or not alone) and arrange.needs_brackets(factor, last)
             whole = self.printer.doprint(factor)
             whole = f"{brackets(whole) if bracketed else whole} {closing}".strip()
-            short = measured(self.lines[-1].tex) < SHORT * self.width and isinstance(factor, OPENS)
-            if (i or started) and not self.fits(whole) and not short:
+            space = r"\," if (i or started) and isinstance(factor.as_base_exp()[0], arrange.LARGE) else ""
+            fits = self.fits(f"{space} {whole}")
+            if (i or started) and not fits and self.worth_a_new_line(rf"\times {whole}", depth):
                 self.new_line(depth)
                 self.put(r"{}\times")
-            elif (i or started) and isinstance(factor.as_base_exp()[0], arrange.LARGE):
-                self.put(r"\,")
+            else:
+                self.put(space)
             if self.fits(whole):
                 self.put(whole)
             elif bracketed:

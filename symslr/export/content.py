@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from sympy import Symbol, latex
 
 from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import LABELS, Derivation, Step
@@ -20,6 +17,7 @@ from symslr.export.abstract import Abstract
 from symslr.export.bibliography import REFERENCES, Reference, cited
 from symslr.export.breaking import Line
 from symslr.export.lines import LINE_WIDTH, Printed, printed
+from symslr.export.printing import HousePrinter
 from symslr.export.text import anchor, sentence
 from symslr.export.verdicts import STEP_WORDS, DerivationVerdict, Verdict, Word, verdicts
 from symslr.validation.papers import Beside, Entry
@@ -85,6 +83,7 @@ class ClaimEntry:
 class Section:
     """One derivation; ``command`` derives it anew, ``compared`` says in which ranges its lines were compared.
 
+    ``here`` says what the letters of the statement stand for, ``within`` what those stand for that the proof adds;
     ``stem`` stands left of the relations of the chain, empty where that is long;
     ``result`` is the last formula as the end of the chain; ``equation`` is what is proved, with its left-hand side.
     """
@@ -95,6 +94,7 @@ class Section:
     chapter: str
     introduction: str
     here: tuple[str, ...]
+    within: tuple[str, ...]
     start: tuple[Line, ...]
     start_verdict: Verdict
     steps: tuple[StepEntry, ...]
@@ -268,6 +268,7 @@ def _section(
         item.chapter,
         item.introduction,
         lines.here,
+        lines.within,
         lines.start,
         verdict.start,
         steps,
@@ -283,17 +284,8 @@ def _section(
         own_rules(item),
         _way(item, rests, lines),
         command.format(item.name),
-        tuple(map(_typeset, restrictions(item))),
+        restrictions(item, HousePrinter().doprint, "${} < {} < {}$", r"${} \in \{{{}\}}$"),
     )
-
-
-def _typeset(points: str) -> str:
-    """A range of points, such as ``1/5 < c_nu < 2``, as mathematics; any other restriction as it is."""
-    if found := re.fullmatch(r"([-/\d]+) < (\w+) < ([-/\d]+)", points):
-        return f"${found[1]} < {latex(Symbol(found[2]))} < {found[3]}$"
-    if found := re.fullmatch(r"(\w+) in \{([-/\d, ]*)\}", points):
-        return rf"${latex(Symbol(found[1]))} \in \{{{found[2]}\}}$"
-    return points
 
 
 def _cited(step: Step) -> tuple[str, str]:

@@ -28,9 +28,9 @@ def derivation(section: Section) -> str:
     own = ", ".join(section.own_rules)
     parts = [f'<p class="status">{verdict(section.verdict)}{_command(section)}</p>']
     parts += [folding(section.equation)]
-    parts += [f'<p class="hypotheses">For {text(", ".join(section.hypotheses))}.</p>'] if section.hypotheses else []
-    compared = text(", ".join(said for said in section.compared if "(" not in said))
-    parts += [f'<p class="meta">Compared for {compared}.</p>'] if compared else []
+    given = [*section.here, f"For {', '.join(section.hypotheses)}." if section.hypotheses else ""]
+    parts += [f'<p class="hypotheses">{text(" ".join(given))}</p>'] if any(given) else []
+    parts += [f'<p class="meta">Compared for {text(", ".join(section.compared))}.</p>'] if section.compared else []
     parts += [f'<p class="meta">Rules of the author, not of symslr: {escape(own)}.</p>'] if own else []
     parts += [_chain(section)]
     link = f'<a class="here" href="#{section.name}" aria-label="Link to this result">#</a>'
@@ -44,12 +44,9 @@ def _command(section: Section) -> str:
 
 def _chain(section: Section) -> str:
     """How the result comes from the definition, with what was published beside it."""
-    parts = [f"<p>{text(section.introduction)}</p>"] if section.introduction else []
-    parts += [f"<p>{' '.join(text(sentence) for sentence in section.here)}</p>"] if section.here else []
+    parts = [f"<p>{text(said)}</p>" for said in (section.introduction, " ".join(section.within)) if said]
     named = "; ".join(source(item) for item in section.sources if item)
     parts += [f'<p class="meta">Sources of the definition: {named}.</p>'] if named else []
-    functions = escape(", ".join(said for said in section.compared if "(" in said))
-    parts += [f'<p class="meta">Compared for {functions}.</p>'] if functions else []
     known = section.start_verdict.word is not Word.UNCHECKED
     found = verdict(section.start_verdict) if known else ""
     parts += [f'<h4 class="step-head"><span class="step-name">Start</span>{found}</h4>', folding(section.start)]

@@ -8,11 +8,29 @@ from base64 import b64encode
 from html import escape
 
 from symslr.export import kept_numbers
-from symslr.export.adaptive import adaptive
 from symslr.export.figures import Drawn
 from symslr.export.html import later, table, text
 from symslr.export.typed import text_to_plain
 from symslr.export.validated import rows_to_html
+
+ROLES = {
+    "#ffffff": "paper",
+    "#000000": "ink",
+    "#111111": "ink",
+    "#333333": "ink",
+    "#555555": "soft",
+    "#666666": "soft",
+    "#888888": "faint",
+    "#bbbbbb": "fainter",
+    "#cccccc": "grid",
+    "#dddddd": "grid",
+    "#0072b2": "blue",
+    "#084594": "blue",
+    "#6a51a3": "violet",
+    "#7f3c8d": "violet",
+}
+"""Colours that would vanish on dark paper; the others stay, and so do the pixels of heat maps."""
+COLOUR = re.compile(r"(?<=: )#[0-9a-f]{6}\b", re.IGNORECASE)
 
 
 def figure(number: int, shown: Drawn) -> str:
@@ -31,8 +49,10 @@ def figure(number: int, shown: Drawn) -> str:
     found = f"<details><summary>{said}</summary>{rows}</details>" if rows else ""
     # "<" cannot end the script: what stands in it are numbers and names, and names are escaped as JSON allows.
     points = f'<script type="application/json">{shown.curves.replace("<", chr(92) + "u003c")}</script>'
+    # the figure of the first screen waits for no script
+    drawing = _drawing(shown) if number == 1 else later(_drawing(shown))
     return (
-        f'<figure id="fig-{item.name}"><div class="drawing"><div role="img" aria-label="{label}">{later(_drawing(shown))}</div>'
+        f'<figure id="fig-{item.name}"><div class="drawing"><div role="img" aria-label="{label}">{drawing}</div>'
         f"</div><figcaption><strong>Figure {number}.</strong> {_beside(item.name)}{text(item.caption)} {link}."
         f"{kept_numbers.to_html(shown.recorded)}</figcaption>{points}{_printed(shown)}{found}</figure>"
     )
@@ -70,3 +90,13 @@ def _drawing(shown: Drawn) -> str:
     # Two drawings on one page must not share the ids of their parts.
     own = "|".join(map(re.escape, sorted(re.findall(r'\bid="([^"]+)"', drawing), key=len, reverse=True)))
     return re.sub(rf'(\bid="|href="#|url\(#)(?=({own})["\)])', rf"\g<1>{shown.figure.name}-", drawing)
+
+
+def adaptive(svg: str) -> str:
+    """The drawing with ``var(--figure-ROLE, COLOUR)`` in place of these colours, and text in the page's ink."""
+
+    def replaced(found: re.Match[str]) -> str:
+        role = ROLES.get(found[0].lower())
+        return f"var(--figure-{role}, {found[0]})" if role else found[0]
+
+    return COLOUR.sub(replaced, svg)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symslr.export.bibliography import key_of, place_in
-from symslr.export.breaking import Line
+from symslr.export.breaking import INDENT, Line
 from symslr.export.text import plain_to_tex, text_to_tex
 from symslr.export.typed import text_to_plain
 from symslr.export.verdicts import SIGNS, Verdict, Word
-
-INDENT = 1.5
 
 
 def display(lines: Sequence[Line]) -> str:

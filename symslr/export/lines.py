@@ -46,10 +46,12 @@ SHORT = 0.94
 class Printed:
     """The formulas of a derivation on lines; ``definitions`` are those of what it rests on, each with its postulate or "".
 
+    ``here`` says what the letters of the statement stand for, ``within`` what those stand for that its proof adds;
     ``stem`` stands left of the relations of a chain, its lines under one another behind it; empty where it is long.
     """
 
     here: tuple[str, ...]
+    within: tuple[str, ...]
     stem: str
     start: tuple[Line, ...]
     steps: tuple[tuple[tuple[Line, ...], tuple[Line, ...]], ...]
@@ -105,7 +107,10 @@ def _printed(item: Derivation, room: float) -> Printed:
         for claim in item.claims
     )
     definitions = tuple((q.postulate, lines(q.definition(), f"{printer.doprint(q)} :=")) for q in rests_on(item))
-    return Printed(tuple(_here(item, printer)), stem, start, steps, result, equation, claims, definitions)
+    here = tuple(_here([item.start, item.result], printer))
+    every = _here([item.start, *(step.after for step in item.steps)], printer)
+    within = tuple(sentence for sentence in every if sentence not in here)
+    return Printed(here, within, stem, start, steps, result, equation, claims, definitions)
 
 
 def rests_on(item: Derivation) -> tuple[Quantity, ...]:
@@ -122,9 +127,8 @@ def _bare(tex: str) -> str:
 # What the letters stand for in one derivation
 
 
-def _here(item: Derivation, printer: HousePrinter) -> Iterator[str]:
+def _here(expressions: Sequence[Basic], printer: HousePrinter) -> Iterator[str]:
     """Sentences that define the weights, activations and token laws that occur, printed from the objects themselves."""
-    expressions = [item.start, *(step.after for step in item.steps)]
     said: dict[str, str] = {}
     for law in _ordered(expressions, SequenceLaw):
         if law.weight != 1 and (name := printer.weight_name(law)) not in said:

@@ -11,7 +11,7 @@ document.querySelector('nav').addEventListener('click', event => {
 });
 addEventListener('keydown', event => { if (event.key === 'Escape' && !wide.matches) drawer.open = false; });
 
-// What is folded, and drawings far from the screen, lie packed in a script until they are wanted.
+// What is folded lies packed in a script until it is wanted, and drawings until the page stands: a print has them all.
 const PACKED = 'script[type="application/gzip"]';
 const inflated = script => new Response(new Blob([Uint8Array.from(atob(script.textContent), letter => letter.charCodeAt(0))])
   .stream().pipeThrough(new DecompressionStream('gzip'))).text();
@@ -25,14 +25,8 @@ const unpack = async box => {
   watch(box);
 };
 addEventListener('toggle', event => { if (event.target.open) unpack(event.target); }, true);
-const near = new IntersectionObserver(seen => seen.forEach(({ target, isIntersecting }) => {
-  if (isIntersecting) { near.unobserve(target); unpack(target); }
-}), { rootMargin: '1500px' });
-all('.drawing > div').forEach(box => near.observe(box));
-addEventListener('beforeprint', () => {
-  all('details.part').forEach(part => { part.open = true; });
-  all('.drawing > div').forEach(unpack);
-});
+addEventListener('load', () => requestIdleCallback(() => all('.drawing > div').forEach(unpack)));
+addEventListener('beforeprint', () => all('details.part').forEach(part => { part.open = true; }));
 
 // What scrolls sideways can be reached with the keyboard, and nothing else stops the tab key. All are read, then all written.
 const reach = new ResizeObserver(seen => seen.map(({ target }) => [target, target.scrollWidth > target.clientWidth])

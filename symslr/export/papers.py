@@ -16,7 +16,7 @@ HEADING = "The papers to the letter"
 OPENING = (
     "Every statement, figure and experiment of the sources that is known to us, beside what was found here. The sources'"
     " own texts were not at hand: what they state is taken from abstracts, captions, summaries and notes of readers."
-    ' "Same" and "answered" stand only where the checks of this report confirm them; "reconstructed" says that the'
+    " ``Same'' and ``answered'' stand only where the checks of this report confirm them; ``reconstructed'' says that the"
     " source's formula or layout is a reading of ours, so that nothing is compared with the source's own."
 )
 SETTINGS = "Settings of the figures"
@@ -84,9 +84,9 @@ def papers_to_html(entries: Sequence[Entry], settings: Sequence[Beside]) -> str:
         rows = [_setting_to_html(row, first) for _, here in _figures(settings) for first, row in _first(here)]
         inside = html.table(("figure", "setting", "ours", "theirs", "remark"), rows, SETTINGS, "letter")
         inside = html.folded(f"{len(settings)} settings", inside)
-        parts.append(html.part("settings", SETTINGS, f"<p>{escape(SETTINGS_OPENING)}</p>", inside, level=3))
+        parts.append(html.part("settings", SETTINGS, f"<p>{html.text(SETTINGS_OPENING)}</p>", inside, level=3))
     counts = f'<p class="meta">{tally(entries)}</p>'
-    return html.part("letter", HEADING, f"<p>{escape(OPENING)}</p>", counts, *parts)
+    return html.part("letter", HEADING, f"<p>{html.text(OPENING)}</p>", counts, *parts)
 
 
 def _first(rows: Sequence[Beside]) -> list[tuple[bool, Beside]]:

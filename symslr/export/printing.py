@@ -17,6 +17,7 @@ from sympy import (
     Function,
     Indexed,
     Integral,
+    Limit,
     Mul,
     Number,
     Piecewise,
@@ -350,6 +351,10 @@ class HousePrinter(LatexPrinter):
             case Derivative():
                 product = "()" if isinstance(expr.expr, Mul) else ""
                 return Frame(f"{self._derivative_sign(expr)} ", expr.expr, product or self._held(expr.expr))
+            case Limit():
+                body, variable = expr.args[:2]
+                sign = self._print_Limit(expr.func(variable, *expr.args[1:])).removesuffix(self._print(variable))
+                return Frame(sign, body, "()" if isinstance(body, (Add, Mul)) else "")
         return None
 
     def _held(self, body: Expr) -> str:

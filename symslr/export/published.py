@@ -69,7 +69,7 @@ def found_to_html(content: Content) -> str:
         inside = f'<p class="meta">{escape(means)}</p><ul class="published">{listed}</ul>'
         parts.append(html.part(f"found-{heading.split()[-1].lower()}", heading, inside, level=3))
     counts = f'<p class="meta">{tally(content.published)}</p>' if content.published else ""
-    opening = f"<p>{escape(OPENING)}</p>" if content.published else ""
+    opening = f"<p>{html.text(OPENING)}</p>" if content.published else ""
     return html.part("found", HEADING, opening, counts, *parts)
 
 

@@ -33,6 +33,7 @@ STYLE = r"""\AtBeginDocument{\small\abovedisplayskip=3pt plus 2pt\belowdisplaysk
 \renewcommand{\subsection}{\@startsection{subsection}{2}{\z@}{-2.2ex plus -1ex}{.4ex}{\normalfont\normalsize\bfseries\raggedright}}
 \renewcommand{\section}{\@startsection{section}{1}{\z@}{-3.2ex plus -1ex}{1ex}{\normalfont\large\bfseries\raggedright}}
 \renewcommand*{\l@section}{\@dottedtocline{1}{0em}{2.6em}}
+\def\@pnumwidth{2.2em}\def\@tocrmarg{3.2em} % a page number has three digits
 \makeatother
 \setcounter{tocdepth}{1}
 \renewcommand{\thesection}{S\arabic{section}}
@@ -75,8 +76,7 @@ def whole(section: Section, numbers: Mapping[str, str]) -> str:
     bookmark = text_to_tex(text_to_plain(section.title, greek=False))
     said = [text_to_tex(sentence) for sentence in section.here]
     said += [f"For {', '.join(map(text_to_tex, section.hypotheses))}."] if section.hypotheses else []
-    compared = [text if "$" in text else rf"\texttt{{{plain_to_tex(text)}}}" for text in section.compared]
-    said += [f"Compared for {', '.join(compared)}."] if compared else []
+    said += [f"Compared for {', '.join(map(text_to_tex, section.compared))}."] if section.compared else []
     own = ", ".join(map(text_to_tex, section.own_rules))
     said += [f"Rules of the author, not of symslr: {own}."] if own else []
     start, form = verdict(section.start_verdict), Form(references=numbers)

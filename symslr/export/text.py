@@ -21,7 +21,10 @@ COMMANDS = re.compile(r"\\(emph|textbf|textit|texttt|text)\{([^{}]*)\}")
 CODE = re.compile(r"\\texttt\{[^{}]*\}")
 """What is typed as it stands: no two hyphens in it are a dash."""
 TAGS = {"emph": "em", "textit": "em", "textbf": "strong", "texttt": "code", "text": "span"}
-PLAIN = {"---": "—", "--": "–", "``": "“", "''": "”", "~": "\u00a0", "\\,": "\u202f", "\\ ": " ", "\\\\": " "}
+PLAIN = {"---": "—", "--": "–", "``": "“", "''": "”", "'": "’", "~": "\u00a0", "\\,": "\u202f", "\\ ": " ", "\\\\": " "}
+TYPED = re.compile("|".join([CODE.pattern, *map(re.escape, PLAIN)]))
+ATTACHED = re.compile(r"\(?<math(?:(?!</math>).)*</math>[).,:;]+", re.DOTALL)
+"""A formula and the signs beside it, between which a browser would break a line."""
 
 
 def pieces(text: str) -> Iterator[tuple[bool, str]]:
@@ -94,14 +97,12 @@ def plain_to_tex(text: str) -> str:
 
 def text_to_html(text: str, mathematics: Callable[[str], str]) -> str:
     """``text`` as HTML; ``mathematics`` turns a formula into markup."""
-    return "".join(mathematics(part) if is_math else _plain_to_html(part) for is_math, part in pieces(text))
+    markup = "".join(mathematics(part) if is_math else _plain_to_html(part) for is_math, part in pieces(text))
+    return ATTACHED.sub(r'<span class="whole">\g<0></span>', markup)
 
 
 def _plain_to_html(text: str) -> str:
-    text = CODE.sub(lambda found: found[0].replace("-", "\0"), text)
-    for tex, sign in PLAIN.items():
-        text = text.replace(tex, sign)
-    text = text.replace("\0", "-")
+    text = TYPED.sub(lambda found: PLAIN.get(found[0], found[0]), text)
     text = html.escape(re.sub(r"\\([%&#_$])", r"\1", text), quote=False)
     return COMMANDS.sub(lambda found: f"<{TAGS[found[1]]}>{found[2]}</{TAGS[found[1]]}>", text)
 

@@ -76,7 +76,7 @@ def numbered(lines: Sequence[Line], name: str, notation: Notation = HOUSE) -> st
 def proof(section: Section, form: Form = PLAIN, tag: Callable[[StepEntry], str] | None = None, start: str = "") -> str:
     """The chain as a proof; ``tag`` says what made a step, by default its rule, and ``start`` stands beside the first line."""
     say, used = form.notation.text, _used(section, form)
-    said = [text_to_tex(say(section.introduction))] if section.introduction else []
+    said = [text_to_tex(say(sentence)) for sentence in (section.introduction, *section.within) if sentence]
     if used:
         named = (f"({number})~{text_to_tex(say(title))}" for title, number in used.items())
         said.append(f"It uses {_listed(list(named))}.")

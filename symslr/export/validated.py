@@ -21,7 +21,7 @@ HEAD = ("what is compared", "theory", "found", "verdict", "note")
 
 def validations_to_html(items: Sequence[Validation]) -> str:
     """A region with one heading and one table per file; each table scrolls by itself where the screen is narrower."""
-    return html.part("validation", "Validation", f"<p>{escape(OPENING)}</p>", *map(_to_html, items))
+    return html.part("validation", "Validation", f"<p>{html.text(OPENING)}</p>", *map(_to_html, items))
 
 
 def _to_html(item: Validation) -> str:
@@ -39,9 +39,7 @@ def rows_to_html(rows: Sequence[NamedComparison], caption: str) -> str:
     cells = [
         (
             html.text(row.name),
-            _number_to_html(row.expected),
-            _number_to_html(row.found),
-            _verdict_to_html(row),
+            *_numbers_to_html(row),
             html.text(row.note),
         )
         for row in rows
@@ -49,9 +47,13 @@ def rows_to_html(rows: Sequence[NamedComparison], caption: str) -> str:
     return html.table(HEAD, cells, caption, "validation")
 
 
-def _verdict_to_html(row: NamedComparison) -> str:
+def _numbers_to_html(row: NamedComparison) -> tuple[str, str, str]:
+    """What theory says, what was found, and the verdict; in words where the row is a statement and no number."""
+    kind, sign = ("good", "✓ ") if row.agrees else ("bad", "✗ not ")
+    if (row.expected, row.tolerance) == (1.0, 0.0):
+        return "true", str(row.agrees).lower(), html.marked(kind, f"{sign}so")
     within = f"within {_number_to_html(row.tolerance)}"
-    return html.marked("good", f"✓ {within}") if row.agrees else html.marked("bad", f"✗ not {within}")
+    return _number_to_html(row.expected), _number_to_html(row.found), html.marked(kind, f"{sign}{within}")
 
 
 def _number_to_html(number: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from sympy import Expr, Integral, Piecewise, S, Symbol, exp, log, oo, pi, sqrt
+from sympy import Expr, Integral, Limit, Piecewise, S, Symbol, exp, log, oo, pi, sqrt
 
 from symslr.export.breaking import INDENT, latex_lines
 from symslr.export.measure import width
@@ -72,3 +72,22 @@ def test_brackets_pair_up_over_the_lines_and_growing_ones_within_a_line(expr: Ex
 def test_what_fits_stays_on_one_line() -> None:
     (line,) = latex_lines(Delta**2 + 1, 36.0, lead="f =")
     assert line.tex == rf"f = {house_latex(Delta**2 + 1)}"
+
+
+def test_a_factor_that_is_broken_anyway_begins_behind_a_short_one_and_one_that_fits_on_its_own_line() -> None:
+    """1/log n stood alone on a line, its logarithm on the five lines below; an exponent was broken in the next line's stead."""
+    n = Symbol("n", positive=True)
+    first, *_ = latex_lines(log(SERIES) / log(n), 24.0)
+    assert first.tex.startswith(r"\frac{1}{\log(n)} \log\biggl(")
+    kernel = ScalarExpectation(exp(-u * log(1 + exp(a * x))), x, STANDARD_NORMAL) ** (L - 1)
+    lines = latex_lines(
+        Integral(exp(-nu / 2) * kernel * RELEVANT, (u, 0, oo)), 20.7, lead=r"\mathbb{E}_{g}[\sigma_{\epsilon}] ="
+    )
+    assert not any(r"\biggl(" in line.tex for line in lines)
+
+
+def test_a_limit_is_opened_like_a_sum() -> None:
+    """A step on one-pass descent ran 1,461 points over the edge."""
+    lines = latex_lines(Limit(u * SERIES, u, oo), 30.0)
+    assert lines[0].tex.startswith(r"\lim_{u \to \infty} \biggl(")
+    assert all(width(line.tex) <= 30.0 for line in lines)

@@ -7,11 +7,13 @@ from sympy import Expr, Function, Rational, exp
 
 from symslr.algebra.derivation import Derivation
 from symslr.cache.results import Cache
+from symslr.check.collect import collect
 from symslr.export import lines
 from symslr.export.content import content
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation
 from symslr.expression.open_functions import OpenKernel
+from symslr.library.folders import builtin_folder
 from symslr.model.catalogue import SpikedSLR, softmax
 from symslr.model.open_function import OpenFunction
 from symslr.model.sequence_law import SequenceLaw
@@ -48,6 +50,19 @@ def test_every_weight_has_a_letter_of_its_own() -> None:
     printed = "".join(line.tex for line in section.start)
     assert printed.count(r"\mathbb{E}_{g}") + printed.count(r"\mathbb{E}_{g'}") == 3
     assert 1 <= printed.count(r"\mathbb{E}_{g'}") <= 2
+
+
+def test_a_statement_defines_its_own_letters_and_leaves_those_of_the_proof_to_the_proof() -> None:
+    """A theorem on correlated keys listed five laws, three of which only its proof knew."""
+    (chain,) = (
+        item for item in collect(builtin_folder() / "14_location_laws.py") if item.name == "location-equicorrelated"
+    )
+    (section,) = content([chain]).sections
+    assert [said.partition(":")[0] for said in section.here] == [
+        rf"Under $\mathbb{{E}}_{{{name}}}$" for name in ("w", "w'")
+    ]
+    assert len(section.within) == 3
+    assert not set(section.here) & set(section.within)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from sympy import Add, Symbol
 from symslr.algebra.derivation import Derivation
 from symslr.check.report import CheckReport
 from symslr.export import pdf
-from symslr.export.adaptive import adaptive
 from symslr.export.figures import COLOURS, OTHER_COLOURS, Figure, Table
+from symslr.export.html_figure import adaptive
 from symslr.export.report import ReportFiles, write_report
 from symslr.validation.published import Statement
 from symslr.validation.validate import Validation

@@ -44,6 +44,14 @@ def test_text_to_html() -> None:
     assert said == "<em>If</em> [a<b] — 5\u202f% &amp; &lt;b&gt;"
 
 
+def test_no_line_breaks_between_a_formula_and_its_comma() -> None:
+    """A page began lines with the comma behind a formula."""
+    said = text_to_html("Bayes' risk at ($x$), then $y$ and $z$.", lambda tex: f"<math>{tex}</math>")
+    kept = '<span class="whole">{}</span>'.format
+    shown = f"{kept('(<math>x</math>),')} then <math>y</math> and {kept('<math>z</math>.')}"
+    assert said == f"Bayes’ risk at {shown}"
+
+
 def test_what_is_typed_has_no_dashes_in_html() -> None:
     assert text_to_html(r"1 -- 2 with \texttt{--keys}", str) == "1 – 2 with <code>--keys</code>"
 
