@@ -43,7 +43,6 @@ from symslr.referee.polynomials import Polynomial
 from symslr.referee.rounding import Rounding
 from symslr.referee.scan import NotFinite
 from symslr.referee.scope import Scope, part_of, symbols_of
-from symslr.referee.shared import once
 from symslr.referee.work import METER, NODE
 
 Handler = Callable[["Interpreter", Any, Scope], Array]
@@ -111,13 +110,8 @@ class Interpreter:
         handler = self._handler(node)
         if scope.depth:
             return handler(self, node, scope)
-        if isinstance(node, tuple(LEAVES)):
-            evaluated = partial(handler, self, node, scope)
-            if self.rounding is None or self.rounding.chance is None:
-                evaluated = partial(once, self, node, scope, evaluated)
-            if self.rounding is None:
-                return evaluated()
-            return self.rounding.leaf(self.context(node, scope), scope.scalars(), evaluated)
+        if self.rounding is not None and isinstance(node, tuple(LEAVES)):
+            return self.rounding.leaf(self.context(node, scope), scope.scalars(), partial(handler, self, node, scope))
         value = handler(self, node, scope)
         if self.rounding is None:
             return value

@@ -190,7 +190,7 @@ class Quadrature:
             plan = known
         else:
             plan = self._stretches(problem)
-            plan = joined(known, plan)
+            plan = plan if known is None else [_union(old, new) for old, new in zip(known, plan)]
         value, self.plans[key] = self._resolved(problem, plan, known is not None)
         return value
 
@@ -389,12 +389,6 @@ def _points(plan: Plan, fineness: Fineness) -> int:
 
 def _grown(plan: Plan, factor: float) -> Plan:
     return [[replace(s, count=s.count * factor) for s in axis] for axis in plan]
-
-
-def joined(known: Any, plan: Any) -> Any:
-    """A plan that covers both; of what is no plan of stretches, or was not known, the new one."""
-    both = isinstance(known, list) and isinstance(plan, list) and known is not plan
-    return [_union(old, new) for old, new in zip(known, plan)] if both else plan
 
 
 def _union(old: list[Stretch], new: list[Stretch]) -> list[Stretch]:
