@@ -29,13 +29,11 @@ from symslr.referee.exponential_sums import by_exponentials
 from symslr.referee.hermite import few_points, gauss_hermite
 from symslr.referee.interpreter import COSTLY, LEAVES, SAMPLED, Interpreter, definition_of, token
 from symslr.referee.kinks import KINKED, scalar_breaks, token_breaks, token_peaks
-from symslr.referee.largest import by_largest
 from symslr.referee.moments import polynomial_mean
-from symslr.referee.nested import lifted
 from symslr.referee.plans import DRAFT, Axis, Fixed, Problem
+from symslr.referee.products import by_tokens
 from symslr.referee.samples import sampled
 from symslr.referee.scope import Scope, symbols_of
-from symslr.referee.separable import separated
 from symslr.referee.symmetry import symmetric
 from symslr.referee.work import TooCostly
 
@@ -283,9 +281,6 @@ def _in_scores(body: Expr) -> frozenset[Basic]:
 @definition_of(SequenceExpectation)
 def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Array:
     """(1/L) sum_e of the integral of g body over the density of the tokens, values z and noise by Gauss-Hermite."""
-    node, inner = lifted(node)
-    if inner:
-        return self.value(node, scope.bind({symbol: self.value(mean, scope) for symbol, mean in inner}))
     law, body = node.law, node.body
     _check_mass(self, law.base, scope)
     length = self.integer(law.length, scope)
@@ -294,11 +289,6 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     others = [symbol for symbol in OTHERS if symbol in self.symbols(body)]
     if others and length - 1 < OTHERS.index(others[-1]) + 1:
         raise CannotReferee(f"a sequence of length {length} has no token {others[-1]} besides the relevant one")
-    if length > 1 and node.has(IsLargest):
-        parts = by_largest(node, length)
-        if parts is not None:
-            self.quadrature.routes.add("by the largest token")
-            return self.value(parts, scope)
     gridded = [family for family in (z, eta) if family.label in _in_scores(body)]
     families = [family for family in (z, zeta, eta) if body.has(family) and family not in gridded]
     labels: list[Any] = [family.label for family in families for _ in range(length)] + ([xi] if body.has(xi) else [])
@@ -315,9 +305,9 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     if tokens > MOST_ON_PLAIN_GRIDS and body == 1 - Posterior(epsilon, law) and symmetric(node):
         # posteriors sum to 1 by definition, and the others are alike: a small error keeps its digits
         return (length - 1) * self.value(Expr.__new__(SequenceExpectation, Posterior(OTHERS[0], law), law), scope)
-    if scope.depth and tokens > 1:
-        # inside of an integral a product over the tokens is summed token by token: a grid over all would be that of the outside too
-        product = separated(node, length)
+    # inside of an integral a grid over all tokens would be that of the outside too
+    if tokens > 1 and (scope.depth or tokens > MOST_ON_PLAIN_GRIDS or node.has(IsLargest)):
+        product = by_tokens(node, length)
         if product is not None:
             self.quadrature.routes.add("token by token")
             return self.value(product, scope)
@@ -327,8 +317,7 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
             self.quadrature.routes.add("by exponentials")
             return mean
     if sampler is not None and (tokens > MOST_ON_GRIDS_BESIDE_SAMPLES or node.has(IsLargest)):
-        product = separated(node, length)
-        return sampled(self, node, scope, length, sampler) if product is None else self.value(product, scope)
+        return sampled(self, node, scope, length, sampler)
     try:
         fixed = _polynomial_rules(self, body, labels)
     except CannotReferee:
@@ -344,10 +333,6 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     if gridded:
         axes += [_density_axis(self, STANDARD_NORMAL, (), scope)] * (length * len(gridded))
     if len(axes) > MOST_TOKENS_INSIDE[min(scope.depth, 2)]:
-        product = separated(node, length)
-        if product is not None:
-            self.quadrature.routes.add("token by token")
-            return self.value(product, scope)
         raise TooCostly(f"a grid over {length} tokens is more work than is allowed")
     alike = length > 2 and symmetric(node)
     if others and length > 2 and not alike:

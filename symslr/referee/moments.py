@@ -92,7 +92,8 @@ class _Terms:
 
     def constant(self, node: Expr, scope: Scope) -> Polynomial:
         """A variable for what no token moves."""
-        written = node.xreplace({symbol: Integer(n) for symbol, n in scope.integers.items()})
+        known = {symbol: Integer(n) for symbol, n in scope.integers.items() if symbol in symbols_of(node)}
+        written = node.subs(known) if known else node  # not into a mean, whose own letters may be the same
         if isinstance(written, Integer):
             return {(): int(written)}
         variable = self._variables.setdefault(written, (f"number {len(self._variables)}", 0))

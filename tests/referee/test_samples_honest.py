@@ -105,7 +105,7 @@ def test_a_claimed_error_covers_the_true_one(row: tuple, monkeypatch: pytest.Mon
     number = true_value(expr, values, number)
     read = sys.modules["symslr.referee.referee"]._evaluate
     definitions = sys.modules["symslr.referee.definitions"]
-    for name in ("by_exponentials", "polynomial_mean", "separated"):
+    for name in ("by_exponentials", "polynomial_mean", "by_tokens"):
         monkeypatch.setattr(definitions, name, lambda *arguments: None)
     if row[0] in REFUSED:
         with pytest.raises(CannotReferee, match="points carry the mean"), METER.within(WORK):
