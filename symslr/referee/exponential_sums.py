@@ -8,7 +8,6 @@ over one token, at any number of tokens and at the accuracy of sums over one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,7 +66,6 @@ def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, 
             quadrature.shared = max(quadrature.shared, found.off + SHARED * (1 + length) * found.size)
     except (NotPolynomial, OutOfReach):
         return None
-    quadrature.foreseen = inf  # balls have no such route
     return np.array(values).reshape(shape)[()]
 
 
