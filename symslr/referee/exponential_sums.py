@@ -59,7 +59,7 @@ def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, 
             if key not in quadrature.plans or (quadrature.planning and scope.depth):
                 fineness = _fineness(reading, quadrature.tolerance)
                 quadrature.plans[key] = max(fineness, quadrature.plans.get(key, fineness))
-            found = _mean(reading, (quadrature.plans[key], *quadrature.steps()))
+            found = _mean(reading, (quadrature.plans[key], quadrature.scale, quadrature.shifted))
             values.append(found.value)
             quadrature.magnitude = max(quadrature.magnitude, found.size)
             quadrature.noise = max(quadrature.noise, ROUNDING * (1 + length / 4) * found.size)

@@ -118,8 +118,7 @@ def _lowest(self: Interpreter, node: JointMinimum, scope: Scope) -> tuple[np.nda
     rng = np.random.default_rng(7)
     starts = rng.normal(size=(STARTS, size)) * np.linspace(0.2, 2.5, STARTS)[:, None] if known is None else known
     starts = starts.astype(self.arithmetic.dtype)
-    _, shifted = self.quadrature.steps()
-    step = STEP * (0.8 if shifted else 1.0)
+    step = STEP * (0.8 if self.quadrature.shifted else 1.0)
     ends = [_descend(objective, start, step) for start in _promising(objective, starts)]
     reached = [place for place, settled in ends if settled]
     if not reached:

@@ -128,7 +128,6 @@ class Quadrature:
         absolute: integral of the absolute value, of the latest float sum.
         inside: how many integrals are being evaluated around the present one.
         routes: how expectations and integrals were summed, in words.
-        stepped: whether a value was read whose error another pass shows; formulas have none but their rounding.
         sampler: what stands in for a grid over many tokens; None where grids alone are asked for.
         blind: whether an integral that depends on no other was 0 in floats wherever it was looked at.
     """
@@ -147,7 +146,6 @@ class Quadrature:
     inside: int = 0
     sampler: Sampler | None = None
     routes: set[str] = field(default_factory=set)
-    stepped: bool = False
     blind: bool = False
 
     def integrate(self, key: Hashable, problem: Problem) -> Array:
@@ -155,12 +153,11 @@ class Quadrature:
         if not problem.axes and not problem.fixed:
             return problem.integrand([])
         self.routes.add("on explicit grids")
-        scale, shifted = self.steps()
         known = self.plans.get(key)
         if not self.planning:
             if known is None:
                 known = self._laid(key, problem)
-            fineness = Fineness(self.arithmetic, max(1.0, self.digits / PLANNED_DIGITS), scale, shifted)
+            fineness = Fineness(self.arithmetic, max(1.0, self.digits / PLANNED_DIGITS), self.scale, self.shifted)
             return self._sum(problem, known, fineness)
         try:
             return self._planned(key, problem, known)
@@ -198,11 +195,6 @@ class Quadrature:
                 return diverging_tail(weighted, lower, upper)
         except CannotReferee:  # an integral inside has no value so far out
             return None
-
-    def steps(self) -> tuple[float, bool]:
-        """``scale`` and ``shifted``: whatever takes steps of some length asks here how long those of this pass are."""
-        self.stepped = True
-        return self.scale, self.shifted
 
     def _laid(self, key: Hashable, problem: Problem) -> Plan:
         """A plan for an integral that the planning pass did not meet, because a factor beside it was 0 there."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -88,9 +88,6 @@ def _measured(expr: Expr, values: Mapping[Any, Any], digits: int, work: float) -
             with METER.within(METER.left * FLOAT_SHARE):
                 with np.errstate(all="ignore"), _precision(64):
                     planned = _Planned.of(expr, values, Floats(kind), min(digits, FLOAT_DIGITS))
-                if balls and not planned.quadrature.stepped:
-                    with suppress(TooCostly, NotPlanned, NotFinite), METER.within(work * BALL_SHARE):
-                        return _value(*_by_formula(expr, values, planned, digits)), planned.quadrature.magnitude
                 floats = _Floats.read(expr, values, planned)
         except Diverges as seen:
             if isinstance(reason, Diverges) and isclose(reason.tail, seen.tail, abs_tol=SAME_TAIL):
@@ -106,16 +103,14 @@ def _measured(expr: Expr, values: Mapping[Any, Any], digits: int, work: float) -
             reason = refusal
             break
         found = floats.value, floats.error, floats.method
-        if floats.blind:  # the zero of an integrand, or of floats: only balls tell
+        if floats.blind or (balls and METER.done - began <= work * QUICK):
             try:
-                found = _sharpened(expr, values, floats, digits)
+                with METER.within(work * BALL_SHARE):
+                    found = _sharpened(expr, values, floats, digits)
             except (TooCostly, NotPlanned, NotFinite) as refusal:
-                reason = NotFinite(str(refusal))
-                continue
-        quick = METER.done - began <= work * QUICK
-        if balls and not floats.blind and quick:
-            with suppress(TooCostly, NotPlanned, NotFinite), METER.within(work * BALL_SHARE):
-                found = _sharpened(expr, values, floats, digits)
+                if floats.blind:  # the zero of an integrand, or of floats: only balls tell
+                    reason = NotFinite(str(refusal))
+                    continue
         return _value(*found), floats.magnitude
     if isinstance(reason, Diverges):
         reason = NotFinite("the tail of an integral is not told from rounding")
@@ -181,21 +176,6 @@ class _Planned:
         quadrature = Quadrature(floats, digits, plans, planning=True)
         value, _ = _midpoint(_evaluate(expr, values, quadrature, places))
         return cls(value, floats, quadrature, plans, places)
-
-
-def _by_formula(expr: Expr, values: Mapping[Any, Any], planned: _Planned, digits: int) -> tuple[mpf, mpf, str]:
-    """Value, error and method of one pass in balls over what takes no steps: another one would do the same again.
-
-    Raises:
-        NotPlanned: where it takes some after all, as a factor beside them was 0 in floats.
-    """
-    arithmetic = Balls(bits_for(digits))
-    with np.errstate(all="ignore"), _precision(arithmetic.bits), mp.workprec(arithmetic.bits):
-        only = Quadrature(arithmetic, digits, {})
-        value, radius = _midpoint(_evaluate(expr, values, only, dict(planned.places)))
-    if only.stepped:
-        raise NotPlanned("a formula takes steps that the float pass never met")
-    return value, radius, f"definition {_told(planned.quadrature.routes | only.routes)}, balls"
 
 
 def _sharpened(expr: Expr, values: Mapping[Any, Any], floats: _Floats, digits: int) -> tuple[mpf, mpf, str]:
