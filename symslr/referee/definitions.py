@@ -26,7 +26,7 @@ from symslr.referee.arithmetic import Array, CannotReferee, NoDensity
 from symslr.referee.configurations import posterior_mean
 from symslr.referee.degree import degree_in
 from symslr.referee.exponential_sums import by_exponentials
-from symslr.referee.hermite import few_points, gauss_hermite
+from symslr.referee.hermite import gauss_hermite, polynomial_rule
 from symslr.referee.interpreter import COSTLY, LEAVES, SAMPLED, Interpreter, definition_of, token
 from symslr.referee.kinks import KINKED, scalar_breaks, token_breaks, token_peaks
 from symslr.referee.moments import polynomial_mean
@@ -319,7 +319,8 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     if sampler is not None and (tokens > MOST_ON_GRIDS_BESIDE_SAMPLES or node.has(IsLargest)):
         return sampled(self, node, scope, length, sampler)
     try:
-        fixed = _polynomial_rules(self, body, labels)
+        degree = degree_in(body, set(labels))
+        fixed = [Fixed(*polynomial_rule(self.arithmetic, len(labels), degree))] if labels else []
     except CannotReferee:
         if sampler is None:
             raise
@@ -366,16 +367,3 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     key = self.context(node, scope)
     result = self.quadrature.integrate(key, Problem(axes, integrand, scope.depth, scope.size, fixed))
     return result / self.number(len(positions))
-
-
-def _polynomial_rules(self: Interpreter, body: Expr, labels: list[Any]) -> list[Fixed]:
-    """Rules that integrate the body exactly over values and noise: one of few points, or Gauss-Hermite in each."""
-    if not labels:
-        return []
-    if degree_in(body, set(labels)) <= 3:
-        return [Fixed(*few_points(self.arithmetic, len(labels)))]
-    rules = []
-    for label in labels:
-        nodes, weights = gauss_hermite(self.arithmetic, degree_in(body, {label}))
-        rules.append(Fixed(nodes.reshape(-1, 1), weights))
-    return rules
