@@ -305,17 +305,17 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     if tokens > MOST_ON_PLAIN_GRIDS and body == 1 - Posterior(epsilon, law) and symmetric(node):
         # posteriors sum to 1 by definition, and the others are alike: a small error keeps its digits
         return (length - 1) * self.value(Expr.__new__(SequenceExpectation, Posterior(OTHERS[0], law), law), scope)
+    if gridded or tokens > MOST_ON_PLAIN_GRIDS:
+        mean = by_exponentials(self, node, scope, length)
+        if mean is not None:
+            self.quadrature.routes.add("by exponentials")
+            return mean
     # inside of an integral a grid over all tokens would be that of the outside too
     if tokens > 1 and (scope.depth or tokens > MOST_ON_PLAIN_GRIDS or node.has(IsLargest)):
         product = by_tokens(node, length)
         if product is not None:
             self.quadrature.routes.add("token by token")
             return self.value(product, scope)
-    if gridded or tokens > MOST_ON_PLAIN_GRIDS:
-        mean = by_exponentials(self, node, scope, length)
-        if mean is not None:
-            self.quadrature.routes.add("by exponentials")
-            return mean
     if sampler is not None and (tokens > MOST_ON_GRIDS_BESIDE_SAMPLES or node.has(IsLargest)):
         return sampled(self, node, scope, length, sampler)
     try:

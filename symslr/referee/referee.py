@@ -35,9 +35,6 @@ FIRST_SCALE = 0.8
 BALL_SHARE = 0.4
 """Part of the work after which the full precision is given up for floats."""
 
-QUICK = 0.2
-"""Share of the work that floats may have taken where balls are tried: they lay their grids anew, and are slower."""
-
 LEAST = mpf(2) ** -1022
 """What float64 may take for 0."""
 SAME_TAIL = 1e-6
@@ -81,7 +78,7 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, work: floa
 
 
 def _measured(expr: Expr, values: Mapping[Any, Any], digits: int, work: float) -> tuple[Value, float]:
-    began, reason = METER.done, CannotReferee("no work is allowed")
+    reason = CannotReferee("no work is allowed")
     balls = digits > FLOAT_DIGITS and not expr.has(*joint.FLOATS_ONLY)
     for kind in (np.longdouble,) if expr.has(*joint.FLOATS_ONLY) else (np.float64, np.longdouble):
         try:
@@ -103,7 +100,7 @@ def _measured(expr: Expr, values: Mapping[Any, Any], digits: int, work: float) -
             reason = refusal
             break
         found = floats.value, floats.error, floats.method
-        if floats.blind or (balls and METER.done - began <= work * QUICK):
+        if floats.blind or balls:
             try:
                 with METER.within(work * BALL_SHARE):
                     found = _sharpened(expr, values, floats, digits)
