@@ -28,17 +28,14 @@ from symslr.referee.degree import degree_in
 from symslr.referee.exponential_sums import by_exponentials
 from symslr.referee.hermite import gauss_hermite, polynomial_rule
 from symslr.referee.interpreter import COSTLY, LEAVES, SAMPLED, Interpreter, definition_of, token
-from symslr.referee.kinks import KINKED, scalar_breaks, token_breaks, token_peaks
+from symslr.referee.kinks import scalar_breaks, token_breaks, token_peaks
 from symslr.referee.moments import polynomial_mean
 from symslr.referee.plans import DRAFT, Axis, Fixed, Problem
 from symslr.referee.products import by_tokens
-from symslr.referee.samples import sampled
+from symslr.referee.samples import bound_to, over_positions, sampled
 from symslr.referee.scope import Scope, symbols_of
 from symslr.referee.symmetry import symmetric
 from symslr.referee.work import TooCostly
-
-MOST_ON_GRIDS_BESIDE_SAMPLES = 2
-"""Token axes of an expectation that stays on its grid where others are sampled."""
 
 MOST_ON_PLAIN_GRIDS = 2
 """Token axes beyond which sums of exponentials are asked first: a grid of three costs seconds."""
@@ -316,7 +313,7 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         if product is not None:
             self.quadrature.routes.add("token by token")
             return self.value(product, scope)
-    if sampler is not None and (tokens > MOST_ON_GRIDS_BESIDE_SAMPLES or node.has(IsLargest)):
+    if sampler is not None and (tokens > MOST_ON_PLAIN_GRIDS or node.has(IsLargest)):
         return sampled(self, node, scope, length, sampler)
     try:
         degree = degree_in(body, set(labels))
@@ -327,7 +324,6 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         return sampled(self, node, scope, length, sampler)
     if node.has(IsLargest) and length > 1:
         raise TooCostly("a grid does not resolve which token is the largest")
-    vanishes = law.weight.has(*KINKED)  # and what a body is there counts for nothing
     breaks = tuple(sorted({*token_breaks(self, node, scope), *token_peaks(self, node, scope)}))
     axis = _density_axis(self, law.base, breaks, scope)
     axes = [axis] * length if needs_tokens else []
@@ -335,35 +331,17 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         axes += [_density_axis(self, STANDARD_NORMAL, (), scope)] * (length * len(gridded))
     if len(axes) > MOST_TOKENS_INSIDE[min(scope.depth, 2)]:
         raise TooCostly(f"a grid over {length} tokens is more work than is allowed")
-    alike = length > 2 and symmetric(node)
-    if others and length > 2 and not alike:
-        raise CannotReferee(f"{node} names tokens and is not symmetric in them")
-    positions = (1,) if alike else range(1, length + 1)
 
     def integrand(nodes: list[Array]) -> Array:
         numbers, tokens = nodes[: len(fixed)], nodes[len(fixed) :]
         columns = [rule.nodes[number, i] for rule, number in zip(fixed, numbers) for i in range(rule.nodes.shape[1])]
-        bound: dict[Any, Any] = {chi.label: tokens[:length]}
+        bound = {chi.label: tokens[:length], **bound_to(zip(labels, columns))}
         for number, family in enumerate(gridded, 1):
             bound[family.label] = tokens[number * length : (number + 1) * length]
-        for label, column in zip(labels, columns):
-            if label == xi:
-                bound[xi] = column
-            else:
-                bound.setdefault(label, []).append(column)
         points = 1
         for array in nodes:
             points *= len(array)
-        tokens_at = scope.bind(bound, len(nodes), points)
-        total: Array = self.number(0)
-        for position in positions:
-            rest = [other for other in range(1, length + 1) if other != position]
-            at = tokens_at.with_integers({epsilon: position, **dict(zip(OTHERS, rest))})
-            weight = self.value(law.weight, at)
-            term = weight * self.value(body, at)
-            total = total + (np.where(weight == 0, self.number(0), term) if vanishes else term)
-        return total
+        return over_positions(self, node, scope.bind(bound, len(nodes), points), length)
 
     key = self.context(node, scope)
-    result = self.quadrature.integrate(key, Problem(axes, integrand, scope.depth, scope.size, fixed))
-    return result / self.number(len(positions))
+    return self.quadrature.integrate(key, Problem(axes, integrand, scope.depth, scope.size, fixed))

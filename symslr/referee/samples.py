@@ -7,13 +7,13 @@ the spread between independent scramblings; a mean that few points carry is refu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy  # hands out scipy.stats and scipy.interpolate, which take half a second to load, when a law is drawn from
+import scipy  # hands out scipy.stats, which takes half a second to load, when points are drawn
 from scipy.special import ndtri
 from sympy import Expr
 
@@ -26,6 +26,7 @@ from symslr.model.symbols import OTHERS, chi, epsilon, eta, x, xi, z, zeta
 from symslr.referee.arithmetic import Array, CannotReferee, Floats
 from symslr.referee.degree import degree_in
 from symslr.referee.hermite import few_points
+from symslr.referee.kinks import KINKED
 from symslr.referee.scope import Scope
 from symslr.referee.symmetry import symmetric
 from symslr.referee.work import METER
@@ -88,38 +89,30 @@ def _sobol(dimension: int, size: int, seed: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class TokenLaw:
-    """A law from which one token is drawn, tabulated in s with x = x(s).
+    """A law from which one token is drawn: x = x(s), s with a density that is constant between the places of a table.
 
     Attributes:
         place: s -> x and dx/ds.
-        quantile: u -> s and ds/du, s increasing and smooth; the change of variables is exact whatever it is.
+        table: places s.
+        level: the probability below each of them.
     """
 
     place: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-    quantile: Callable[[np.ndarray], np.ndarray]
+    table: np.ndarray
+    level: np.ndarray
 
     @classmethod
     def of(cls, place: Any, table: np.ndarray, density: np.ndarray) -> TokenLaw:
-        """The law with this density in s, up to a factor."""
-        steps = np.diff(table) * (density[1:] + density[:-1]) / 2
-        level = np.concatenate([[0.0], np.cumsum(steps)])
-        level = level / level[-1]
-        first = max(int(np.argmax(level > CLIP / 100)) - 1, 0)
-        last = min(int(np.argmax(level >= 1 - CLIP / 100)) or len(level) - 1, len(level) - 1)
-        level, where = level[first : last + 1], table[first : last + 1]
-        rising = np.concatenate([[True], np.diff(level) > 1e-16])
-        curve = scipy.interpolate.PchipInterpolator(level[rising], where[rising], extrapolate=True)
-        slope = np.pad(curve.derivative().c, [(1, 0), (0, 0)])
-        both = scipy.interpolate.PPoly(np.stack([curve.c, slope], axis=-1), curve.x, extrapolate=True)
-        return cls(place, both)
+        """The law with about this density in s, up to a factor."""
+        level = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
+        return cls(place, table, level / level[-1])
 
     def drawn(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """x, and dx/du: what the density at x is multiplied by."""
         METER.add(PER_DRAW * len(u))
-        order = np.argsort(u)  # in order a place of the table is found beside the last one: five times as fast
-        s, rate = np.empty((2, len(u)))
-        s[order], rate[order] = self.quantile(u[order]).T
-        at, slope = self.place(s)
+        cell = np.searchsorted(self.level, u, side="right") - 1
+        rate = (self.table[1] - self.table[0]) / (self.level[cell + 1] - self.level[cell])
+        at, slope = self.place(self.table[cell] + (u - self.level[cell]) * rate)
         return at, slope * rate
 
 
@@ -157,20 +150,20 @@ class _Job:
         body, law = node.body, node.law
         scored = {s for sigma in body.atoms(ScoredActivation) for s in sigma.score.free_symbols}
         labels: list[Any] = [
-            (family.label, i)
+            family.label
             for family in (z, zeta, eta)
             if body.has(family) or family.label in scored
-            for i in range(length)
-        ] + ([(xi, 0)] if body.has(xi) else [])
-        symbols = {label for label, _ in labels} - scored
+            for _ in range(length)
+        ] + ([xi] if body.has(xi) else [])
+        symbols = set(labels) - scored
         try:
             polynomial = bool(symbols) and degree_in(body, symbols) <= 3
         except CannotReferee:
             polynomial = False
-        summed = tuple(label for label in labels if polynomial and label[0] in symbols)
+        summed = tuple(label for label in labels if polynomial and label in symbols)
         rule = few_points(reader.arithmetic, len(summed)) if summed else None
         needs = body.has(chi, IsLargest, *FOLDED, ConditionalMean) or law.weight.has(chi, IsLargest)
-        drawn = tuple(label for label in labels if label not in summed)
+        drawn = tuple(label for label in labels if label not in set(summed))
         return cls(reader, node, scope, length, length if needs else 0, drawn, summed, rule)
 
     @property
@@ -200,30 +193,15 @@ class _Job:
         """Weight times body, summed over the rule of polynomials, averaged over positions; samples on the first axis."""
         depth = self.scope.depth
         on_axis = [column.reshape((-1,) + (1,) * (depth + 1)) for column in columns]
-        bound: dict[Any, Any] = {chi.label: on_axis[: self.tokens]}
+        bound = {chi.label: on_axis[: self.tokens]}
         named = list(zip(self.drawn, on_axis[self.tokens :]))
         size = 1
         if self.rule is not None:
             nodes = self.rule[0]
             size = len(nodes)
             named += [(label, nodes[:, i].reshape((-1,) + (1,) * depth)) for i, label in enumerate(self.summed)]
-        for (label, _), column in named:
-            if label == xi:
-                bound[xi] = column
-            else:
-                bound.setdefault(label, []).append(column)
-        inside = self.scope.bind(bound, 2, count * size)
-        alike = symmetric(self.node)
-        others = [symbol for symbol in OTHERS if symbol in self.reader.symbols(self.node.body)]
-        if others and not alike:
-            raise CannotReferee(f"{self.node} names tokens and is not symmetric in them")
-        positions = (1,) if alike else range(1, self.length + 1)
-        total: Array = 0.0
-        for position in positions:
-            rest = [other for other in range(1, self.length + 1) if other != position]
-            at = inside.with_integers({epsilon: position, **dict(zip(OTHERS, rest))})
-            total = total + self.reader.value(self.node.law.weight, at) * self.reader.value(self.node.body, at)
-        total = total / len(positions)
+        inside = self.scope.bind(bound | bound_to(named), 2, count * size)
+        total = over_positions(self.reader, self.node, inside, self.length)
         missing = depth + 2 - np.ndim(total)
         total = np.reshape(total, (1,) * missing + np.shape(total)) if missing > 0 else total
         if self.rule is None:
@@ -246,6 +224,38 @@ class _Job:
             else _law(self.reader, law.base, law.base.density * moved, self.scope, 1 / self.tokens)
         )
         return [own] + [others] * (self.tokens - 1)
+
+
+def bound_to(named: Iterable[tuple[Any, Array]]) -> dict[Any, Any]:
+    """What values and noise are bound to: families to lists, in their order."""
+    bound: dict[Any, Any] = {}
+    for label, column in named:
+        if label == xi:
+            bound[xi] = column
+        else:
+            bound.setdefault(label, []).append(column)
+    return bound
+
+
+def over_positions(self: Interpreter, node: SequenceExpectation, inside: Scope, length: int) -> Array:
+    """(1/L) sum_e of weight times body, of a body only where the weight is not 0; at one position where all are alike.
+
+    Raises:
+        CannotReferee: where others are named and positions differ.
+    """
+    alike = length > 2 and symmetric(node)
+    if length > 2 and not alike and any(symbol in self.symbols(node.body) for symbol in OTHERS):
+        raise CannotReferee(f"{node} names tokens and is not symmetric in them")
+    positions = (1,) if alike else range(1, length + 1)
+    vanishes = node.law.weight.has(*KINKED)
+    total: Array = self.number(0)
+    for position in positions:
+        rest = [other for other in range(1, length + 1) if other != position]
+        at = inside.with_integers({epsilon: position, **dict(zip(OTHERS, rest))})
+        weight = self.value(node.law.weight, at)
+        term = weight * self.value(node.body, at)
+        total = total + (np.where(weight == 0, self.number(0), term) if vanishes else term)
+    return total / self.number(len(positions)) if len(positions) > 1 else total
 
 
 def effective_points(weights: Array) -> float:

@@ -67,7 +67,7 @@ ROWS = [
 
 WORK = SECOND // 2
 """Of processor time: what is claimed after more points is no bolder."""
-_ = scipy.stats.qmc, scipy.interpolate
+_ = scipy.stats.qmc
 """Loaded here: the first number would spend its half second on that."""
 
 REFUSED = {
