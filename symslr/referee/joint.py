@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sympy import Dummy, Expr, Indexed, Integer, NumberSymbol, Rational, Symbol, lambdify
+from sympy import Derivative, Dummy, Expr, Indexed, Integer, NumberSymbol, Rational, Symbol, lambdify
 
 from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
 from symslr.expression.sample import SampleExpectation
@@ -157,6 +157,8 @@ def _formula(node: JointMinimum, length: int, integers: tuple[tuple[Symbol, int]
     try:
         body = written(node.body, dict(integers))
     except NotPolynomial:
+        return None
+    if body.has(*COSTLY, Derivative):
         return None
     places = [family[Integer(l)] for family in node.families for l in range(1, length + 1)]
     others = sorted({s for s in body.free_symbols if s.is_Symbol} - set(_labels(body)), key=str)

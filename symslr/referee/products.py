@@ -28,8 +28,8 @@ from sympy import (
     expand_mul,
 )
 
-from symslr.expression.expectation import Expectation, ScalarExpectation, SequenceExpectation
-from symslr.expression.folded import FOLDED, ConditionalMean, Posterior
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import FOLDED, Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import ScalarLaw
@@ -72,8 +72,6 @@ def written(node: Expr, given: Mapping[Basic, int], top: int = 0) -> Expr:
     Raises:
         NotPolynomial: where that is no formula.
     """
-    if isinstance(node, Expectation) and not symbols_of(node) & {*RANDOM, *given}:
-        return node
     if isinstance(node, IsLargest):
         return Integer(_number(node.args[1], given) == top)
     if isinstance(node, ConditionalMean):
@@ -82,14 +80,15 @@ def written(node: Expr, given: Mapping[Basic, int], top: int = 0) -> Expr:
         places = range(1, _number(node.law.length, given) + 1)
         weights = [written(node.law.weight, {**given, epsilon: place}, top) for place in places]
         return weights[_number(node.index, given) - 1] / Add(*weights)
-    if isinstance(node, ScoredActivation):
+    if isinstance(node, (Activation, ScoredActivation)):
         own, kernel, normalised, offset, score, length = node.args
+        score = score * chi[m] if isinstance(node, Activation) else score
 
         def attention(i: int) -> Expr:
             return kernel.xreplace({x: written(score, {**given, m: i}, top)})
 
         places = range(1, _number(length, given) + 1)
-        total = Add(written(offset, given, top), *map(attention, places)) if normalised else S.One
+        total = S.One if normalised == 0 else Add(written(offset, given, top), *map(attention, places))
         return attention(_number(own, given)) / total
     if isinstance(node, (Sum, Product)) and len(node.limits) == 1:
         index, low, high = node.limits[0]
@@ -103,7 +102,10 @@ def written(node: Expr, given: Mapping[Basic, int], top: int = 0) -> Expr:
     if not node.args:
         return node
     if not isinstance(node, (Add, Mul, Pow, Function)):
-        raise NotPolynomial
+        if symbols_of(node) & RANDOM:
+            raise NotPolynomial
+        known = {symbol: Integer(n) for symbol, n in given.items() if symbol in symbols_of(node)}
+        return node.subs(known) if known else node  # not by xreplace: the letters of a mean may be the same
     return node.func(*(written(arg, given, top) for arg in node.args))
 
 
