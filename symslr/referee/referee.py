@@ -32,7 +32,7 @@ FLOAT_DIGITS = 13
 FIRST_SCALE = 0.8
 """Nodes of the first pass in balls beside those of the last."""
 
-BALL_SHARE = 0.4
+BALL_SHARE = 0.2
 """Part of the work after which the full precision is given up for floats."""
 
 LEAST = mpf(2) ** -1022
