@@ -7,13 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from sympy import Abs, Basic, Expr, Heaviside, KroneckerDelta, Max, Min, Piecewise, Symbol, sign
-from sympy.core.relational import Relational
+from sympy import Basic, Expr, KroneckerDelta, Symbol
 
 from symslr.algebra.derivation import Derivation
 from symslr.check.points import FLOAT_DIGITS, Point, admits, fits, points, symbols_of
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
+from symslr.referee.kinks import deciders_of
 
 LOOK = [float(v) for v in np.geomspace(1e-9, 1e9, 721)]
 """Where changes of sign are looked for."""
@@ -29,7 +29,9 @@ def branch_points(item: Derivation) -> list[Point]:
     """Points at, below and above each change of branch in a parameter, as ranges and hypotheses admit them."""
     lines = [item.start, *(step.after for step in item.steps), *(claim.formula for claim in item.claims)]
     symbols = symbols_of(item)
-    deciders = sorted({d for line in lines for d in _deciders(line) if d.free_symbols <= set(symbols)}, key=str)
+    differences = (delta.args[0] - delta.args[1] for line in lines for delta in line.atoms(KroneckerDelta))
+    every = {*differences, *(decider for line in lines for decider in deciders_of(line))}
+    deciders = sorted((d for d in every if d.free_symbols <= set(symbols)), key=str)
     if not any(d.free_symbols for d in deciders):
         return []
     first = points(item)[0]
@@ -47,19 +49,6 @@ def branch_points(item: Derivation) -> list[Point]:
         for symbol in sorted(decider.free_symbols, key=str):
             found += admitted("at or beside a change of branch", symbol, _around(decider, symbol, first))
     return found[:MOST_BRANCHES]
-
-
-def _deciders(line: Expr) -> Iterator[Expr]:
-    """What decides between the branches of a formula, by its sign."""
-    for kinked in line.atoms(Abs, Heaviside, KroneckerDelta, Max, Min, Piecewise, sign):
-        if isinstance(kinked, Piecewise):
-            yield from (relation.lhs - relation.rhs for relation in kinked.atoms(Relational))
-        elif isinstance(kinked, KroneckerDelta):
-            yield kinked.args[0] - kinked.args[1]
-        elif isinstance(kinked, (Max, Min)):
-            yield from (kinked.args[0] - other for other in kinked.args[1:])
-        else:
-            yield kinked.args[0]
 
 
 def _around(decider: Expr, symbol: Basic, first: Point) -> Iterator[Fraction | int]:

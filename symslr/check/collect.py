@@ -7,16 +7,13 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from pickle import PicklingError
 from types import ModuleType
 
 from symslr.algebra.derivation import Derivation
-from symslr.cache.results import Cache, key_of
-from symslr.check.made_from import made_from
+from symslr.cache.results import Cache, key_of, texts_version
 from symslr.check.untouched import remembered, touched
 from symslr.library.folders import CollectError, builtin_folder, files_of
 from symslr.library.index import Entry, read_index
@@ -44,8 +41,8 @@ def collect(paths: Iterable[Path | str] | Path | str, kept: Cache | None = None)
 
     Args:
         paths: of files and folders.
-        kept: where the derivations of a file are found that an earlier call made of the same text by the same code, and
-            where new ones are written.
+        kept: where symslr's own derivations are found that an earlier call made of the same texts by the same code, and
+            where new ones are written. Of other files the text does not tell what they read: they are run.
 
     Raises:
         CollectError: for a missing path, a folder without derivations, a file that fails to run (a rule that refuses
@@ -55,8 +52,7 @@ def collect(paths: Iterable[Path | str] | Path | str, kept: Cache | None = None)
     found: list[Derivation] = []
     origin: dict[str, Path] = {}
     if kept is not None and kept.is_on_disk:  # the loop below finds there what these processes have made
-        files = {file: file for path in map(Path, chosen) for file in files_of(path)}
-        list(each_done(partial(_lasting, kept), files))
+        list(each_done(partial(_keep, kept), {file: file for path in map(Path, chosen) for file in _own(path)}))
     for path in map(Path, chosen):
         here = [(file, item) for file in files_of(path) for item in _of_file(file, kept)]
         if not here:
@@ -71,37 +67,21 @@ def collect(paths: Iterable[Path | str] | Path | str, kept: Cache | None = None)
     return found
 
 
-def _lasting(kept: Cache, file: Path) -> None:
-    """Make the derivations of a file and keep them; what cannot be kept, or not be made, is met where they are asked for."""
-    with suppress(CollectError):
-        _of_file(file, kept)
+def _own(path: Path) -> list[Path]:
+    """The files of symslr's own folder among those of a path: what they make is told by their texts."""
+    return files_of(path) if path.resolve().is_relative_to(builtin_folder().resolve()) else []
+
+
+def _keep(kept: Cache, file: Path) -> None:
+    _of_file(file, kept)
 
 
 def _of_file(file: Path, kept: Cache | None) -> list[Derivation]:
-    """The derivations of a file: the kept ones where neither it nor what it cites nor symslr has changed since."""
-    texts = None if kept is None else made_from(file)
-    if kept is None or texts is None:
+    """The derivations of a file: of symslr's own the kept ones where neither their folder nor symslr has changed since."""
+    if kept is None or not _own(file):
         return [item for _, item in members(file)]
-    key = key_of("derivations", *texts)
-    found = kept.get(key)
-    if isinstance(found, list):
-        return found
-    made = [item for _, item in members(file)]
-    with suppress(PicklingError, AttributeError, TypeError):  # of rules made inside of functions
-        kept.put(key, made)
-        if not _same(kept.get(key), made):
-            kept.put(key, None)  # they do not come back as they are written
-    return made
-
-
-def _same(found: object, made: list[Derivation]) -> bool:
-    """Whether kept derivations have the lines of those that were made, form and all."""
-    return isinstance(found, list) and [_lines(item) for item in found] == [_lines(item) for item in made]
-
-
-def _lines(item: Derivation) -> list[object]:
-    steps = [(step.after, step.remainder, step.hypotheses) for step in item.steps]
-    return [item.start, *steps, item.claims, dict(item.ranges)]
+    key = key_of("derivations", file.name, texts_version(*files_of(builtin_folder())))
+    return kept.computed(key, lambda: [item for _, item in members(file)])
 
 
 def find(name: str, folder: Path) -> Derivation | None:
@@ -217,7 +197,9 @@ def load_module(file: Path) -> ModuleType:
         CollectError: when it fails to run.
     """
     file = file.resolve()
-    written = file.stat().st_mtime_ns if file.is_file() else 0, made_from(file)
+    written = tuple(
+        (near, near.stat().st_mtime_ns) for near in sorted({file, *file.parent.glob("*.py")}) if near.is_file()
+    )
     known = _known_files.get(file)
     if known is not None and known[0] == written:
         return known[1]
@@ -226,8 +208,8 @@ def load_module(file: Path) -> ModuleType:
     return module
 
 
-_known_files: dict[Path, tuple[tuple[int, tuple[str, ...] | None], ModuleType]] = {}
-"""Files that were loaded, with when each was written and what it is made from: a chain that is cited is made once."""
+_known_files: dict[Path, tuple[tuple[tuple[Path, int], ...], ModuleType]] = {}
+"""Files that were loaded, with when each of its folder was written, as it may cite them: a chain that is cited is made once."""
 
 
 def _loaded(file: Path) -> ModuleType:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
+from functools import cache
 
 from sympy import Basic, Expr, S, Symbol, latex
 
@@ -12,7 +14,6 @@ from symslr.algebra.derivation import Claim, Derivation, Step
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.check.nodes import is_open
-from symslr.check.untouched import written
 from symslr.model.symbols import BOUND_IN_SEQUENCE, L
 
 HOUSES = ("symslr", "sympy")
@@ -92,7 +93,17 @@ def is_of_the_house(kind: type) -> bool:
     found: object = sys.modules.get(module)
     for part in kind.__qualname__.split("."):
         found = getattr(found, part, None)
-    return found is kind and (module.split(".")[0] != "symslr" or written(module, kind.__qualname__))
+    return found is kind and (module.split(".")[0] != "symslr" or _is_written(kind))
+
+
+@cache
+def _is_written(kind: type) -> bool:
+    """Whether the file of its module defines a class; a module made at run time has no file."""
+    try:
+        inspect.getsource(kind)
+    except (OSError, TypeError):
+        return False
+    return True
 
 
 def _broken(step: Step, line: Expr) -> str:

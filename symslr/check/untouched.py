@@ -5,14 +5,11 @@ This guards against accidents and slips, not against malice: who runs a file run
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
-from importlib.machinery import PathFinder
+from functools import cached_property
 from operator import is_
-from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -115,44 +112,3 @@ def _is_as_ever(name: str, value: Any, then: tuple[Any, ...]) -> bool:
     if name.rpartition(".")[2].startswith("_") and not isinstance(value, FunctionType):
         return {id(part) for part in then} <= {id(part) for part in now}
     return len(now) == len(then) and all(map(is_, now, then))
-
-
-@cache
-def written(module: str, name: str) -> bool:
-    """Whether the file of a module on disk defines a class; a module made at run time has no file."""
-    tree = _tree(module)
-    if tree is None:
-        return False
-    body = tree.body
-    for part in name.split("."):
-        node = next((n for n in _within(body) if isinstance(n, ast.ClassDef) and n.name == part), None)
-        if node is None:
-            return False
-        body = node.body
-    return True
-
-
-def _within(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a block, those under an if or try included."""
-    found = list(body)
-    for statement in body:
-        if isinstance(statement, (ast.If, ast.Try)):
-            found += _within([*statement.body, *statement.orelse])
-    return found
-
-
-@cache
-def _tree(module: str) -> ast.Module | None:
-    package = sys.modules.get(module.partition(".")[0])
-    places = list(getattr(package, "__path__", ()))
-    file: Path | None = None
-    parts = module.split(".")
-    if len(parts) == 1:
-        file = Path(places[0]) / "__init__.py" if places else None
-    for i in range(2, len(parts) + 1):
-        spec = PathFinder.find_spec(".".join(parts[:i]), places)
-        if spec is None:
-            return None
-        places = list(spec.submodule_search_locations or ())
-        file = Path(spec.origin) if spec.origin else None
-    return ast.parse(file.read_text(encoding="utf-8")) if file is not None and file.suffix == ".py" else None

@@ -163,52 +163,28 @@ _ELEMENTARY = (
     *("exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan"),
     *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
 )
+_SPECIAL = ("erf", "erfc", "erfi", "erfinv", "erfcinv", "gamma", "digamma")
 _WIDE = frozenset({*_ELEMENTARY, "Abs", "sign", "floor", "ceiling", "Max", "Min", "Heaviside"})
 """Functions that NumPy itself computes in long double."""
 
 _FLOAT: dict[str, Callable[..., Array]] = {
-    "exp": np.exp,
-    "log": np.log,
-    "sqrt": np.sqrt,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
+    **{name: getattr(np, f"arc{name[1:]}" if name[0] == "a" else name) for name in (*_ELEMENTARY, "sign", "floor")},
+    **{name: getattr(special, name) for name in (*_SPECIAL, "erfcx", "beta", "zeta")},
     "Abs": np.abs,
-    "sign": np.sign,
-    "floor": np.floor,
     "ceiling": np.ceil,
     "Max": np.maximum,
     "Min": np.minimum,
     "Heaviside": lambda t: np.where(t > 0, 1.0, np.where(t < 0, 0.0, 0.5)),
-    "erf": special.erf,
-    "erfc": special.erfc,
-    "erfi": special.erfi,
-    "erfinv": special.erfinv,
-    "erfcinv": special.erfcinv,
-    "erfcx": special.erfcx,
-    "gamma": special.gamma,
     "factorial": lambda t: special.gamma(t + 1),
     "loggamma": special.gammaln,
-    "digamma": special.digamma,
     "LambertW": lambda t: special.lambertw(t).real,
     "lowergamma": lambda s, t: special.gammainc(s, t) * special.gamma(s),
     "uppergamma": lambda s, t: special.gammaincc(s, t) * special.gamma(s),
-    "beta": special.beta,
     "binomial": special.binom,
     "Ei": special.expi,
     "besselj": special.jv,
     "besseli": special.iv,
     "besselk": special.kv,
-    "zeta": special.zeta,
 }
 
 
@@ -219,7 +195,7 @@ def _each(function: Callable[..., Any], arity: int = 1) -> Callable[..., Array]:
 _BALL: dict[str, Callable[..., Array]] = {
     **{
         name: _each(methodcaller(name))  # arb.exp(2.0) would read a float's memory as that of a ball
-        for name in (*_ELEMENTARY, "erf", "erfc", "erfi", "erfinv", "erfcinv", "gamma", "digamma", "floor")
+        for name in (*_ELEMENTARY, *_SPECIAL, "floor")
     },
     "Abs": _each(abs),
     "sign": _each(methodcaller("sgn")),

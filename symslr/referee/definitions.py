@@ -26,21 +26,16 @@ from symslr.referee.arithmetic import Array, CannotReferee, NoDensity
 from symslr.referee.configurations import posterior_mean
 from symslr.referee.degree import degree_in
 from symslr.referee.exponential_sums import by_exponentials
-from symslr.referee.hermite import few_points, gauss_hermite
+from symslr.referee.hermite import gauss_hermite, polynomial_rule
 from symslr.referee.interpreter import COSTLY, LEAVES, SAMPLED, Interpreter, definition_of, token
-from symslr.referee.kinks import KINKED, scalar_breaks, token_breaks, token_peaks
-from symslr.referee.largest import by_largest
+from symslr.referee.kinks import scalar_breaks, token_breaks, token_peaks
 from symslr.referee.moments import polynomial_mean
-from symslr.referee.nested import lifted
 from symslr.referee.plans import DRAFT, Axis, Fixed, Problem
-from symslr.referee.samples import sampled
+from symslr.referee.products import by_tokens
+from symslr.referee.samples import bound_to, over_positions, sampled
 from symslr.referee.scope import Scope, symbols_of
-from symslr.referee.separable import separated
 from symslr.referee.symmetry import symmetric
 from symslr.referee.work import TooCostly
-
-MOST_ON_GRIDS_BESIDE_SAMPLES = 2
-"""Token axes of an expectation that stays on its grid where others are sampled."""
 
 MOST_ON_PLAIN_GRIDS = 2
 """Token axes beyond which sums of exponentials are asked first: a grid of three costs seconds."""
@@ -283,9 +278,6 @@ def _in_scores(body: Expr) -> frozenset[Basic]:
 @definition_of(SequenceExpectation)
 def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Array:
     """(1/L) sum_e of the integral of g body over the density of the tokens, values z and noise by Gauss-Hermite."""
-    node, inner = lifted(node)
-    if inner:
-        return self.value(node, scope.bind({symbol: self.value(mean, scope) for symbol, mean in inner}))
     law, body = node.law, node.body
     _check_mass(self, law.base, scope)
     length = self.integer(law.length, scope)
@@ -294,11 +286,6 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     others = [symbol for symbol in OTHERS if symbol in self.symbols(body)]
     if others and length - 1 < OTHERS.index(others[-1]) + 1:
         raise CannotReferee(f"a sequence of length {length} has no token {others[-1]} besides the relevant one")
-    if length > 1 and node.has(IsLargest):
-        parts = by_largest(node, length)
-        if parts is not None:
-            self.quadrature.routes.add("by the largest token")
-            return self.value(parts, scope)
     gridded = [family for family in (z, eta) if family.label in _in_scores(body)]
     families = [family for family in (z, zeta, eta) if body.has(family) and family not in gridded]
     labels: list[Any] = [family.label for family in families for _ in range(length)] + ([xi] if body.has(xi) else [])
@@ -315,82 +302,46 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     if tokens > MOST_ON_PLAIN_GRIDS and body == 1 - Posterior(epsilon, law) and symmetric(node):
         # posteriors sum to 1 by definition, and the others are alike: a small error keeps its digits
         return (length - 1) * self.value(Expr.__new__(SequenceExpectation, Posterior(OTHERS[0], law), law), scope)
-    if scope.depth and tokens > 1:
-        # inside of an integral a product over the tokens is summed token by token: a grid over all would be that of the outside too
-        product = separated(node, length)
-        if product is not None:
-            self.quadrature.routes.add("token by token")
-            return self.value(product, scope)
     if gridded or tokens > MOST_ON_PLAIN_GRIDS:
         mean = by_exponentials(self, node, scope, length)
         if mean is not None:
             self.quadrature.routes.add("by exponentials")
             return mean
-    if sampler is not None and (tokens > MOST_ON_GRIDS_BESIDE_SAMPLES or node.has(IsLargest)):
-        product = separated(node, length)
-        return sampled(self, node, scope, length, sampler) if product is None else self.value(product, scope)
+    # inside of an integral a grid over all tokens would be that of the outside too
+    if tokens > 1 and (scope.depth or tokens > MOST_ON_PLAIN_GRIDS or node.has(IsLargest)):
+        product = by_tokens(node, length)
+        if product is not None:
+            self.quadrature.routes.add("token by token")
+            return self.value(product, scope)
+    if sampler is not None and (tokens > MOST_ON_PLAIN_GRIDS or node.has(IsLargest)):
+        return sampled(self, node, scope, length, sampler)
     try:
-        fixed = _polynomial_rules(self, body, labels)
+        degree = degree_in(body, set(labels))
+        fixed = [Fixed(*polynomial_rule(self.arithmetic, len(labels), degree))] if labels else []
     except CannotReferee:
         if sampler is None:
             raise
         return sampled(self, node, scope, length, sampler)
     if node.has(IsLargest) and length > 1:
         raise TooCostly("a grid does not resolve which token is the largest")
-    vanishes = law.weight.has(*KINKED)  # and what a body is there counts for nothing
     breaks = tuple(sorted({*token_breaks(self, node, scope), *token_peaks(self, node, scope)}))
     axis = _density_axis(self, law.base, breaks, scope)
     axes = [axis] * length if needs_tokens else []
     if gridded:
         axes += [_density_axis(self, STANDARD_NORMAL, (), scope)] * (length * len(gridded))
     if len(axes) > MOST_TOKENS_INSIDE[min(scope.depth, 2)]:
-        product = separated(node, length)
-        if product is not None:
-            self.quadrature.routes.add("token by token")
-            return self.value(product, scope)
         raise TooCostly(f"a grid over {length} tokens is more work than is allowed")
-    alike = length > 2 and symmetric(node)
-    if others and length > 2 and not alike:
-        raise CannotReferee(f"{node} names tokens and is not symmetric in them")
-    positions = (1,) if alike else range(1, length + 1)
 
     def integrand(nodes: list[Array]) -> Array:
         numbers, tokens = nodes[: len(fixed)], nodes[len(fixed) :]
         columns = [rule.nodes[number, i] for rule, number in zip(fixed, numbers) for i in range(rule.nodes.shape[1])]
-        bound: dict[Any, Any] = {chi.label: tokens[:length]}
+        bound = {chi.label: tokens[:length], **bound_to(zip(labels, columns))}
         for number, family in enumerate(gridded, 1):
             bound[family.label] = tokens[number * length : (number + 1) * length]
-        for label, column in zip(labels, columns):
-            if label == xi:
-                bound[xi] = column
-            else:
-                bound.setdefault(label, []).append(column)
         points = 1
         for array in nodes:
             points *= len(array)
-        tokens_at = scope.bind(bound, len(nodes), points)
-        total: Array = self.number(0)
-        for position in positions:
-            rest = [other for other in range(1, length + 1) if other != position]
-            at = tokens_at.with_integers({epsilon: position, **dict(zip(OTHERS, rest))})
-            weight = self.value(law.weight, at)
-            term = weight * self.value(body, at)
-            total = total + (np.where(weight == 0, self.number(0), term) if vanishes else term)
-        return total
+        return over_positions(self, node, scope.bind(bound, len(nodes), points), length)
 
     key = self.context(node, scope)
-    result = self.quadrature.integrate(key, Problem(axes, integrand, scope.depth, scope.size, fixed))
-    return result / self.number(len(positions))
-
-
-def _polynomial_rules(self: Interpreter, body: Expr, labels: list[Any]) -> list[Fixed]:
-    """Rules that integrate the body exactly over values and noise: one of few points, or Gauss-Hermite in each."""
-    if not labels:
-        return []
-    if degree_in(body, set(labels)) <= 3:
-        return [Fixed(*few_points(self.arithmetic, len(labels)))]
-    rules = []
-    for label in labels:
-        nodes, weights = gauss_hermite(self.arithmetic, degree_in(body, {label}))
-        rules.append(Fixed(nodes.reshape(-1, 1), weights))
-    return rules
+    return self.quadrature.integrate(key, Problem(axes, integrand, scope.depth, scope.size, fixed))

@@ -8,7 +8,6 @@ over one token, at any number of tokens and at the accuracy of sums over one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,14 +59,13 @@ def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, 
             if key not in quadrature.plans or (quadrature.planning and scope.depth):
                 fineness = _fineness(reading, quadrature.tolerance)
                 quadrature.plans[key] = max(fineness, quadrature.plans.get(key, fineness))
-            found = _mean(reading, (quadrature.plans[key], *quadrature.steps()))
+            found = _mean(reading, (quadrature.plans[key], quadrature.scale, quadrature.shifted))
             values.append(found.value)
             quadrature.magnitude = max(quadrature.magnitude, found.size)
             quadrature.noise = max(quadrature.noise, ROUNDING * (1 + length / 4) * found.size)
             quadrature.shared = max(quadrature.shared, found.off + SHARED * (1 + length) * found.size)
     except (NotPolynomial, OutOfReach):
         return None
-    quadrature.foreseen = inf  # balls have no such route
     return np.array(values).reshape(shape)[()]
 
 

@@ -172,8 +172,7 @@ def _newton(self: Interpreter, at: Any, place: Array, spread: Array, half: bool)
     if not floats and np.ndim(place) > 0:
         raise CannotReferee("a minimum inside of an integral is found in floats alone")
     place = place if floats else self.number(float(place))
-    _, shifted = self.quadrature.steps()
-    fraction = 0.75 if shifted else 1.0
+    fraction = 0.75 if self.quadrature.shifted else 1.0
     for step in FLOAT_STEPS if floats else BALL_STEPS:
         h = np.maximum(np.abs(place), 0.1) * (step * fraction) if floats else self.number(step * fraction)
         with self.quadrature.looking() as look:
@@ -226,8 +225,7 @@ def _derivative(self: Interpreter, node: Derivative, scope: Scope) -> Array:
     moving = Add(*(term for term in Add.make_args(node.expr) if variable in self.symbols(term)))
     here = self.value(variable, scope)
     exponent = 10 if self.arithmetic.dtype is object else 7 if node.expr.has(JointMinimum) else 6
-    _, shifted = self.quadrature.steps()
-    h = self.number(2) ** -exponent * (self.number(3) / 4 if shifted else self.number(1))
+    h = self.number(2) ** -exponent * (self.number(3) / 4 if self.quadrature.shifted else self.number(1))
     total = self.number(0)
     at_edge = variable.is_nonnegative and np.ndim(here) == 0 and here == 0
     for k, coefficient in (FORWARD if at_edge else CENTRAL).items():
@@ -248,8 +246,7 @@ def _limit(self: Interpreter, node: Limit, scope: Scope) -> Array:
     expr, variable, point, _ = node.args
     if point not in (oo, -oo):
         raise CannotReferee(f"{node} is a limit at a finite point")
-    _, shifted = self.quadrature.steps()
-    start = 16 if shifted else 24
+    start = 16 if self.quadrature.shifted else 24
     values: list[Array] = []
     found: Array = None
     change = float("inf")

@@ -43,8 +43,6 @@ from symslr.referee.polynomials import Polynomial
 from symslr.referee.rounding import Rounding
 from symslr.referee.scan import NotFinite
 from symslr.referee.scope import Scope, part_of, symbols_of
-from symslr.referee.series import infinite_sum
-from symslr.referee.shared import once
 from symslr.referee.work import METER, NODE
 
 Handler = Callable[["Interpreter", Any, Scope], Array]
@@ -112,13 +110,8 @@ class Interpreter:
         handler = self._handler(node)
         if scope.depth:
             return handler(self, node, scope)
-        if isinstance(node, tuple(LEAVES)):
-            evaluated = partial(handler, self, node, scope)
-            if self.rounding is None or self.rounding.chance is None:
-                evaluated = partial(once, self, node, scope, evaluated)
-            if self.rounding is None:
-                return evaluated()
-            return self.rounding.leaf(self.context(node, scope), scope.scalars(), evaluated)
+        if self.rounding is not None and isinstance(node, tuple(LEAVES)):
+            return self.rounding.leaf(self.context(node, scope), scope.scalars(), partial(handler, self, node, scope))
         value = handler(self, node, scope)
         if self.rounding is None:
             return value
@@ -304,12 +297,10 @@ def _product(self: Interpreter, node: Product, scope: Scope) -> Array:
 
 def _series(self: Interpreter, node: Any, scope: Scope, join: Callable[[Array, Array], Array], empty: int) -> Array:
     """A sum or product, term by term."""
-    if node.has(S.Infinity) and any(S.Infinity in limit for limit in node.limits):
-        return _endless(self, node, scope)
     scopes = [scope]
     for limit in reversed(node.limits):
-        if len(limit) != 3:
-            raise CannotReferee(f"{node} has no limits")
+        if len(limit) != 3 or any(end.is_infinite for end in limit[1:]):
+            raise CannotReferee(f"{node}: expected finite limits; an infinite sum or product has no number here")
         index, lower, upper = limit
         scopes = [
             inner.with_integers({index: i})
@@ -324,20 +315,6 @@ def _series(self: Interpreter, node: Any, scope: Scope, join: Callable[[Array, A
     for inner in scopes[1:]:
         total = join(total, self.value(node.function, inner))
     return total
-
-
-def _endless(self: Interpreter, node: Any, scope: Scope) -> Array:
-    """A sum without a last term that stands in no integral."""
-    if not isinstance(node, Sum) or len(node.limits) > 1 or node.limits[0][1] == -S.Infinity or scope.depth:
-        raise CannotReferee(
-            f"{node}: expected finite limits; only a sum over one index in no integral may go on to infinity"
-        )
-    index, lower, _ = node.limits[0]
-
-    def term(k: int) -> Array:
-        return self.value(node.function, scope.with_integers({index: k}))
-
-    return infinite_sum(node, term, self.integer(lower, scope), self.quadrature)
 
 
 @definition_of(KroneckerDelta)

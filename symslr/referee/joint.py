@@ -8,15 +8,16 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sympy import Add, Dummy, Expr, Function, Indexed, Integer, Mul, NumberSymbol, Pow, Rational, Sum, Symbol, lambdify
+from sympy import Derivative, Dummy, Expr, Indexed, Integer, NumberSymbol, Rational, Symbol, lambdify
 
 from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
 from symslr.expression.sample import SampleExpectation
-from symslr.expression.scored import ScoredActivation
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import chi, epsilon, eta, m, x, xi, z, zeta
+from symslr.model.symbols import chi, epsilon, eta, xi, z, zeta
 from symslr.referee.arithmetic import Array, CannotReferee
 from symslr.referee.interpreter import COSTLY, LEAVES, SAMPLED, Interpreter, definition_of
+from symslr.referee.polynomials import NotPolynomial
+from symslr.referee.products import written
 from symslr.referee.scope import Scope
 from symslr.referee.work import METER, TooCostly
 
@@ -117,8 +118,7 @@ def _lowest(self: Interpreter, node: JointMinimum, scope: Scope) -> tuple[np.nda
     rng = np.random.default_rng(7)
     starts = rng.normal(size=(STARTS, size)) * np.linspace(0.2, 2.5, STARTS)[:, None] if known is None else known
     starts = starts.astype(self.arithmetic.dtype)
-    _, shifted = self.quadrature.steps()
-    step = STEP * (0.8 if shifted else 1.0)
+    step = STEP * (0.8 if self.quadrature.shifted else 1.0)
     ends = [_descend(objective, start, step) for start in _promising(objective, starts)]
     reached = [place for place, settled in ends if settled]
     if not reached:
@@ -155,8 +155,10 @@ def _explicit(self: Interpreter, node: JointMinimum, scope: Scope) -> Objective 
 def _formula(node: JointMinimum, length: int, integers: tuple[tuple[Symbol, int], ...]) -> Any:
     """(function of the places and of what stands in the body besides them, what that is) or None."""
     try:
-        body = _written_out(node.body, dict(integers))
-    except CannotReferee:
+        body = written(node.body, dict(integers))
+    except NotPolynomial:
+        return None
+    if body.has(*COSTLY, Derivative):
         return None
     places = [family[Integer(l)] for family in node.families for l in range(1, length + 1)]
     others = sorted({s for s in body.free_symbols if s.is_Symbol} - set(_labels(body)), key=str)
@@ -176,37 +178,6 @@ def _is_short(number: Expr) -> bool:
 
 def _labels(body: Expr) -> set[Any]:
     return {item.base.label for item in body.atoms(Indexed)}
-
-
-def _written_out(node: Expr, integers: dict[Symbol, int]) -> Expr:
-    """Sums term by term, kappa(s_i)/N for an attention; only what is algebra beside these."""
-    if isinstance(node, Sum):
-        (index, lower, upper), *more = node.limits
-        if more:
-            raise CannotReferee(f"{node} runs over more than one index")
-        ends = (int(end.xreplace({s: Integer(n) for s, n in integers.items()})) for end in (lower, upper))
-        first, last = ends
-        return Add(*(_written_out(node.function, {**integers, index: i}) for i in range(first, last + 1)))
-    if isinstance(node, ScoredActivation):
-        own, kernel, normalised, offset, score, length = node.args
-        position = int(own.xreplace({s: Integer(n) for s, n in integers.items()}))
-        count = int(length.xreplace({s: Integer(n) for s, n in integers.items()}))
-
-        def attention(i: int) -> Expr:
-            return kernel.xreplace({x: _written_out(score, {**integers, m: i})})
-
-        if normalised == 0:
-            return attention(position)
-        return attention(position) / Add(_written_out(offset, integers), *(attention(i) for i in range(1, count + 1)))
-    if isinstance(node, Indexed):
-        return node.xreplace({s: Integer(n) for s, n in integers.items()})
-    if isinstance(node, Symbol):
-        return Integer(integers[node]) if node in integers else node
-    if not node.args:
-        return node
-    if not isinstance(node, (Add, Mul, Pow, Function)):
-        raise CannotReferee(f"{node} is no formula")
-    return node.func(*(_written_out(arg, integers) for arg in node.args))
 
 
 def _promising(objective: Objective, starts: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ def scalar_breaks(self: Interpreter, nodes: Iterable[Expr], variable: Basic, sco
     for node in nodes:
         for part in _along_alone(node, variable):
             found |= _sharp_turns(self, part, variable, scope)
-        for decider in _deciders(node):
+        for decider in deciders_of(node):
             if variable in decider.free_symbols:
                 found |= _zeros(self, decider, variable, scope)
     return tuple(sorted(found))
@@ -57,7 +57,7 @@ def token_breaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> 
         tokens = decider.atoms(Indexed)
         if len(tokens) == 1 and next(iter(tokens)).base == chi:
             found |= _zeros(self, decider.xreplace({next(iter(tokens)): token}), token, scope)
-    for decider in _deciders(node.law.base.density):
+    for decider in deciders_of(node.law.base.density):
         if x in decider.free_symbols:
             found |= _zeros(self, decider, x, scope)
     return tuple(sorted(found))
@@ -71,7 +71,7 @@ def token_peaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> t
 @lru_cache(maxsize=256)
 def _opened(node: SequenceExpectation) -> tuple[Expr, ...]:
     """The deciders of the weight and of the body; in their product a factor may cancel."""
-    return tuple(decider for part in (node.law.weight, node.body) for decider in _deciders(_unfolded(part)))
+    return tuple(decider for part in (node.law.weight, node.body) for decider in deciders_of(_unfolded(part)))
 
 
 def _unfolded(expr: Expr) -> Expr:
@@ -106,7 +106,8 @@ _SHARE = Dummy(positive=True)
 
 
 @lru_cache(maxsize=1024)
-def _deciders(node: Expr) -> tuple[Expr, ...]:
+def deciders_of(node: Expr) -> tuple[Expr, ...]:
+    """What decides between the branches of a formula, by its sign; Kronecker deltas are left out."""
     result: list[Expr] = []
     for kinked in node.atoms(*KINKED):
         if isinstance(kinked, Piecewise):

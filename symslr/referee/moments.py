@@ -14,10 +14,11 @@ from symslr.expression.scored import ScoredActivation
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, x, xi, z, zeta
+from symslr.model.symbols import OTHERS, chi, epsilon, eta, x, xi, z, zeta
 from symslr.referee.arithmetic import Array
 from symslr.referee.interpreter import Interpreter
 from symslr.referee.polynomials import NotPolynomial, Polynomial, read
+from symslr.referee.products import written
 from symslr.referee.scope import Frame, Scope, symbols_of
 from symslr.referee.symmetry import symmetric
 
@@ -39,15 +40,23 @@ def polynomial_mean(self: Interpreter, node: SequenceExpectation, scope: Scope, 
 @lru_cache(maxsize=512)
 def _formula(node: SequenceExpectation, length: int, integers: tuple[tuple[Basic, int], ...]) -> Expr | None:
     """The mean as a sum of numbers that no token moves, each times a moment of tokens."""
-    body = _unfolded(node)
-    if body is None:
+    law = node.law
+    coupled = any(n.args[2] != S.Zero for n in node.body.atoms(Activation, ScoredActivation))
+    odd = (Posterior, ConditionalMean, IsLargest)
+    if (
+        law.base != STANDARD_NORMAL
+        or node.has(*odd)
+        or law.weight.has(z, zeta, eta, xi)
+        or coupled
+        or not symmetric(node)
+    ):
         return None
     given = {**dict(integers), epsilon: 1, **{other: i for i, other in enumerate(OTHERS, 2)}}
     if node.law.length.is_Symbol:
         given[node.law.length] = length
     terms = _Terms()
     try:
-        polynomial = read(terms, body, Scope(Frame({}), given))
+        polynomial = read(terms, written(node.body, given), Scope(Frame({}), given))
     except NotPolynomial:
         return None
     alone = not node.law.weight.has(Sum) and node.law.weight.atoms(Indexed) <= {chi[epsilon]}
@@ -92,11 +101,10 @@ class _Terms:
 
     def constant(self, node: Expr, scope: Scope) -> Polynomial:
         """A variable for what no token moves."""
-        written = node.xreplace({symbol: Integer(n) for symbol, n in scope.integers.items()})
-        if isinstance(written, Integer):
-            return {(): int(written)}
-        variable = self._variables.setdefault(written, (f"number {len(self._variables)}", 0))
-        self.atoms[variable] = written
+        if isinstance(node, Integer):
+            return {(): int(node)}
+        variable = self._variables.setdefault(node, (f"number {len(self._variables)}", 0))
+        self.atoms[variable] = node
         return {(variable,): 1}
 
     def symbols(self, node: Basic) -> frozenset[Basic]:
@@ -110,23 +118,3 @@ class _Terms:
     def number(self, value: int) -> int:
         """The integer itself."""
         return value
-
-
-@lru_cache(maxsize=512)
-def _unfolded(node: SequenceExpectation) -> Expr | None:
-    """The body with attentions as functions of their scores; None where a normaliser couples tokens."""
-    law = node.law
-    coupled = any(n.args[2] != S.Zero for n in node.body.atoms(Activation, ScoredActivation))
-    odd = (Posterior, ConditionalMean, IsLargest)
-    if law.base != STANDARD_NORMAL or node.has(*odd) or law.weight.has(z, zeta, eta, xi) or coupled:
-        return None
-    if not symmetric(node):
-        return None
-
-    def written(part: Expr) -> Expr:
-        index, kernel, *_ = part.args
-        if isinstance(part, Activation):
-            return kernel.subs(x, part.args[4] * chi[index])
-        return kernel.subs(x, part.score.subs(m, index))
-
-    return node.body.replace(lambda n: isinstance(n, (Activation, ScoredActivation)), written)

@@ -16,7 +16,7 @@ from symslr.referee.axes import End, Fineness, Map, Stretch, pieces, stacked
 from symslr.referee.divergence import diverging_tail
 from symslr.referee.samples import Sampler
 from symslr.referee.scan import Diverges, Integrand, NotFinite, Scan
-from symslr.referee.work import METER, SECOND, TooCostly
+from symslr.referee.work import METER
 
 GROWTH = 1.4
 MOST_NODES = 2500
@@ -35,9 +35,6 @@ CLOSER = 1 / 16
 
 ROUNDED = 2e-15
 """Rounding of a sum over a grid, relative to the mean of the absolute value: 1e-15 was the worst seen."""
-
-PATIENCE = SECOND // 20
-"""Work after which the pace of a pass is taken for that of the rest."""
 
 
 class NotPlanned(CannotReferee):
@@ -130,12 +127,7 @@ class Quadrature:
             is known to be.
         absolute: integral of the absolute value, of the latest float sum.
         inside: how many integrals are being evaluated around the present one.
-        forecast: how finely a later pass will lay its grids; ``foreseen`` counts the points that it will use.
-        announced: points that an earlier pass foresaw for this one and those after it; 0 where nothing is known.
         routes: how expectations and integrals were summed, in words.
-        done: grid points at which an integrand has been evaluated.
-        began: the count of work at the start of this pass.
-        stepped: whether a value was read whose error another pass shows; formulas have none but their rounding.
         sampler: what stands in for a grid over many tokens; None where grids alone are asked for.
         blind: whether an integral that depends on no other was 0 in floats wherever it was looked at.
     """
@@ -153,27 +145,19 @@ class Quadrature:
     absolute: Array = 0.0
     inside: int = 0
     sampler: Sampler | None = None
-    forecast: Fineness | None = None
-    foreseen: float = 0.0
-    announced: float = 0.0
     routes: set[str] = field(default_factory=set)
-    done: float = 0.0
-    began: int = field(default_factory=lambda: METER.done)
-    stepped: bool = False
     blind: bool = False
-    _finer: float = 1.0
 
     def integrate(self, key: Hashable, problem: Problem) -> Array:
         """The integral over all axes, an array on the axes outside."""
         if not problem.axes and not problem.fixed:
             return problem.integrand([])
         self.routes.add("on explicit grids")
-        scale, shifted = self.steps()
         known = self.plans.get(key)
         if not self.planning:
             if known is None:
                 known = self._laid(key, problem)
-            fineness = Fineness(self.arithmetic, max(1.0, self.digits / PLANNED_DIGITS), scale, shifted)
+            fineness = Fineness(self.arithmetic, max(1.0, self.digits / PLANNED_DIGITS), self.scale, self.shifted)
             return self._sum(problem, known, fineness)
         try:
             return self._planned(key, problem, known)
@@ -190,7 +174,7 @@ class Quadrature:
             plan = known
         else:
             plan = self._stretches(problem)
-            plan = joined(known, plan)
+            plan = plan if known is None else [_union(old, new) for old, new in zip(known, plan)]
         value, self.plans[key] = self._resolved(problem, plan, known is not None)
         return value
 
@@ -211,11 +195,6 @@ class Quadrature:
                 return diverging_tail(weighted, lower, upper)
         except CannotReferee:  # an integral inside has no value so far out
             return None
-
-    def steps(self) -> tuple[float, bool]:
-        """``scale`` and ``shifted``: whatever takes steps of some length asks here how long those of this pass are."""
-        self.stepped = True
-        return self.scale, self.shifted
 
     def _laid(self, key: Hashable, problem: Problem) -> Plan:
         """A plan for an integral that the planning pass did not meet, because a factor beside it was 0 there."""
@@ -310,24 +289,17 @@ class Quadrature:
         weights = _on_axes([f.weights for f in problem.fixed], depth) + [w for _, w in grids]
         per_slice = prod(len(w) for w in weights[:-1]) * problem.size
         METER.add(per_slice * len(weights[-1]) * self.arithmetic.price)
-        finer = self._finer
-        if self.forecast is not None and not self.planning:
-            self._finer = finer * _points(plan, self.forecast) / max(_points(plan, fineness), 1)
-            self.foreseen += per_slice * len(weights[-1]) * self._finer
         block = max(1, self.arithmetic.block // per_slice)
         total: Array = 0
         absolute: Array = 0
         for start in range(0, len(weights[-1]), block):
-            self._keep_pace()
             part = slice(start, start + block)
             with self._entered():
                 values = problem.integrand([*nodes[:-1], nodes[-1][part]])
-            self.done += per_slice * len(nodes[-1][part])
             here = [*weights[:-1], weights[-1][part]]
             total = total + _contract(values, here, depth, fixed)
             if self.planning:
                 absolute = absolute + _contract(np.abs(values), [np.abs(w) for w in here], depth, fixed)
-        self._finer = finer
         # the integral around may not care: it looks where its density leaves nothing
         if not self.inside and self.arithmetic.dtype is not object and not np.all(np.isfinite(total)):
             raise NotFinite("an integrand overflows")
@@ -340,12 +312,6 @@ class Quadrature:
             if depth == 0:
                 self.magnitude = max(self.magnitude, float(np.max(absolute)))
         return total
-
-    def _keep_pace(self) -> None:
-        """Gives up where the points that were foreseen will take more work than is allowed."""
-        work = METER.done - self.began
-        if self.done and work > PATIENCE and self.began + work / self.done * self.announced > METER.limit:
-            raise TooCostly(f"{self.digits} digits take more work than is allowed")
 
     def _grid(self, axis: Axis, plan: list[Stretch], fineness: Fineness, axes: int) -> tuple[Array, Array]:
         heavy = any(s.map is Map.HEAVY for s in plan)
@@ -382,19 +348,8 @@ def _contract(values: Array, weights: list[Array], depth: int, fixed: int) -> Ar
     return np.reshape(result, np.shape(result)[fixed:])
 
 
-def _points(plan: Plan, fineness: Fineness) -> int:
-    """Grid points of a plan at some fineness."""
-    return prod(sum(stretch.size(fineness) for stretch in axis) for axis in plan)
-
-
 def _grown(plan: Plan, factor: float) -> Plan:
     return [[replace(s, count=s.count * factor) for s in axis] for axis in plan]
-
-
-def joined(known: Any, plan: Any) -> Any:
-    """A plan that covers both; of what is no plan of stretches, or was not known, the new one."""
-    both = isinstance(known, list) and isinstance(plan, list) and known is not plan
-    return [_union(old, new) for old, new in zip(known, plan)] if both else plan
 
 
 def _union(old: list[Stretch], new: list[Stretch]) -> list[Stretch]:

@@ -114,5 +114,5 @@ def given_tokens(node: ConditionalMean) -> Expr:
     if not isinstance(node.law, SequenceLaw) or node.label.diff(xi).has(xi):
         raise NotPolynomial
     token = Dummy("e", integer=True, positive=True)
-    label = node.label.xreplace({xi: S.Zero, epsilon: token})
+    label = node.label.subs({xi: S.Zero, epsilon: token})  # not into a mean, whose own letters may be the same
     return Sum(Posterior(token, node.law) * label, (token, 1, node.law.length))

@@ -61,7 +61,7 @@ def sampled_value(read: Read) -> tuple[Value, float]:
     floats = Floats(np.float64)
     plans: dict[Any, Any] = {}
     places: dict[Any, Any] = {}
-    laws: dict[Any, list[list[TokenLaw]]] = {}
+    laws: dict[Any, list[TokenLaw]] = {}
     used = False
     scale = noise = 0.0
     fewest = float("inf")

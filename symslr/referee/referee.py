@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -20,9 +20,8 @@ from symslr.model.length_law import LengthLaw
 from symslr.parallel.serial import one_at_a_time
 from symslr.referee import configurations, definitions, extrema, joint, signs
 from symslr.referee.arithmetic import Balls, CannotReferee, Floats, NoDensity, bits_for
-from symslr.referee.axes import Fineness
 from symslr.referee.interpreter import Interpreter, may_be_sampled
-from symslr.referee.plans import DOUBT, PLANNED_DIGITS, NotPlanned, Quadrature
+from symslr.referee.plans import DOUBT, NotPlanned, Quadrature
 from symslr.referee.randomised import NOTHING_SAMPLED, sampled_value
 from symslr.referee.rounding import Rounding
 from symslr.referee.scan import Diverges, NotFinite
@@ -33,14 +32,8 @@ FLOAT_DIGITS = 13
 FIRST_SCALE = 0.8
 """Nodes of the first pass in balls beside those of the last."""
 
-PER_POINT = 16 * Balls.price
-"""Work for a point in balls as it is foreseen: of some eight nodes, and for two, as grids for the full precision are wider."""
-
-BALL_SHARE = 0.4
+BALL_SHARE = 0.2
 """Part of the work after which the full precision is given up for floats."""
-
-QUICK = 0.2
-"""Share of the work that floats may have taken where balls are tried: they lay their grids anew, and are slower."""
 
 LEAST = mpf(2) ** -1022
 """What float64 may take for 0."""
@@ -85,17 +78,14 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, work: floa
 
 
 def _measured(expr: Expr, values: Mapping[Any, Any], digits: int, work: float) -> tuple[Value, float]:
-    began, reason = METER.done, CannotReferee("no work is allowed")
+    reason = CannotReferee("no work is allowed")
     balls = digits > FLOAT_DIGITS and not expr.has(*joint.FLOATS_ONLY)
     for kind in (np.longdouble,) if expr.has(*joint.FLOATS_ONLY) else (np.float64, np.longdouble):
         try:
             with METER.within(METER.left * FLOAT_SHARE):
                 with np.errstate(all="ignore"), _precision(64):
                     planned = _Planned.of(expr, values, Floats(kind), min(digits, FLOAT_DIGITS))
-                if balls and not planned.quadrature.stepped:
-                    with suppress(TooCostly, NotPlanned, NotFinite), METER.within(work * BALL_SHARE):
-                        return _value(*_by_formula(expr, values, planned, digits)), planned.quadrature.magnitude
-                floats = _Floats.read(expr, values, planned, digits)
+                floats = _Floats.read(expr, values, planned)
         except Diverges as seen:
             if isinstance(reason, Diverges) and isclose(reason.tail, seen.tail, abs_tol=SAME_TAIL):
                 raise
@@ -110,16 +100,14 @@ def _measured(expr: Expr, values: Mapping[Any, Any], digits: int, work: float) -
             reason = refusal
             break
         found = floats.value, floats.error, floats.method
-        if floats.blind:  # the zero of an integrand, or of floats: only balls tell
+        if floats.blind or balls:
             try:
-                found = _sharpened(expr, values, floats, digits)
+                with METER.within(work * BALL_SHARE):
+                    found = _sharpened(expr, values, floats, digits)
             except (TooCostly, NotPlanned, NotFinite) as refusal:
-                reason = NotFinite(str(refusal))
-                continue
-        quick = METER.done - began <= work * QUICK
-        if balls and not floats.blind and quick and floats.foreseen * PER_POINT <= work * BALL_SHARE:
-            with suppress(TooCostly, NotPlanned, NotFinite), METER.within(work * BALL_SHARE):
-                found = _sharpened(expr, values, floats, digits)
+                if floats.blind:  # the zero of an integrand, or of floats: only balls tell
+                    reason = NotFinite(str(refusal))
+                    continue
         return _value(*found), floats.magnitude
     if isinstance(reason, Diverges):
         reason = NotFinite("the tail of an integral is not told from rounding")
@@ -140,7 +128,6 @@ class _Floats:
     Attributes:
         kind: float64 or long double.
         magnitude: the largest mean of an absolute integrand.
-        foreseen: grid points that one pass at the full precision would take on grids as wide as these.
         blind: whether an integrand was 0 in floats wherever it was looked at.
     """
 
@@ -149,16 +136,14 @@ class _Floats:
     method: str
     kind: Any
     magnitude: float
-    foreseen: float
     blind: bool
 
     @classmethod
-    def read(cls, expr: Expr, values: Mapping[Any, Any], planned: _Planned, digits: int) -> _Floats:
+    def read(cls, expr: Expr, values: Mapping[Any, Any], planned: _Planned) -> _Floats:
         """A pass on finer grids than those that were laid, moved and widened."""
         floats, aim = planned.floats, planned.quadrature.digits
         with np.errstate(all="ignore"), _precision(64):
-            later = Fineness(floats, max(1.0, digits / PLANNED_DIGITS), 1.0, True)
-            again = Quadrature(floats, aim, planned.plans, scale=1.1, shifted=True, forecast=later)
+            again = Quadrature(floats, aim, planned.plans, scale=1.1, shifted=True)
             rounding = Rounding(again)
             result = _evaluate(expr, values, again, dict(planned.places), rounding)
             value, _ = _midpoint(result)
@@ -168,7 +153,7 @@ class _Floats:
             error *= 10
         where = "long double" if floats.dtype is np.longdouble else "float64"
         method = f"definition {_told(planned.quadrature.routes | again.routes)}, {where}"
-        return cls(value, error, method, floats.dtype, planned.quadrature.magnitude, again.foreseen, again.blind)
+        return cls(value, error, method, floats.dtype, planned.quadrature.magnitude, again.blind)
 
 
 @dataclass(frozen=True)
@@ -190,35 +175,19 @@ class _Planned:
         return cls(value, floats, quadrature, plans, places)
 
 
-def _by_formula(expr: Expr, values: Mapping[Any, Any], planned: _Planned, digits: int) -> tuple[mpf, mpf, str]:
-    """Value, error and method of one pass in balls over what takes no steps: another one would do the same again.
-
-    Raises:
-        NotPlanned: where it takes some after all, as a factor beside them was 0 in floats.
-    """
-    arithmetic = Balls(bits_for(digits))
-    with np.errstate(all="ignore"), _precision(arithmetic.bits), mp.workprec(arithmetic.bits):
-        only = Quadrature(arithmetic, digits, {})
-        value, radius = _midpoint(_evaluate(expr, values, only, dict(planned.places)))
-    if only.stepped:
-        raise NotPlanned("a formula takes steps that the float pass never met")
-    return value, radius, f"definition {_told(planned.quadrature.routes | only.routes)}, balls"
-
-
 def _sharpened(expr: Expr, values: Mapping[Any, Any], floats: _Floats, digits: int) -> tuple[mpf, mpf, str]:
     """Value, error and method of two passes in balls, on grids that reach as far as the digits ask.
 
     Raises:
-        TooCostly: where that would take too much work; it is seen early.
+        TooCostly: where that takes too much work.
     """
     with np.errstate(all="ignore"), _precision(64):
         planned = _Planned.of(expr, values, Floats(floats.kind), digits)
     arithmetic = Balls(bits_for(digits))
-    results, routes, announced = [], set(planned.quadrature.routes), floats.foreseen * (1 + FIRST_SCALE)
+    results, routes = [], set(planned.quadrature.routes)
     with np.errstate(all="ignore"), _precision(arithmetic.bits), mp.workprec(arithmetic.bits):
         for scale, shifted in ((FIRST_SCALE, False), (1.0, True)):
-            ahead = 0.0 if shifted else announced
-            pass_ = Quadrature(arithmetic, digits, planned.plans, scale=scale, shifted=shifted, announced=ahead)
+            pass_ = Quadrature(arithmetic, digits, planned.plans, scale=scale, shifted=shifted)
             results.append(_midpoint(_evaluate(expr, values, pass_, dict(planned.places))))
             routes |= pass_.routes
         (first, _), (value, radius) = results

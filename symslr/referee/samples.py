@@ -1,21 +1,19 @@
-"""Long sequences by randomised quasi-Monte Carlo: scrambled Sobol points, mapped onto the tokens by what the integrand shows.
+"""Long sequences by randomised quasi-Monte Carlo: scrambled Sobol points, mapped onto the tokens.
 
-Every token is drawn from a law of its own, tabulated from the integrand: looks along each token in turn give the profile of
-weight times density times body, the others drawn from the laws of the look before, until the points fall where the integrand is.
-The looks start twice, from the tokens' own law and from a wide one, and both profiles and a share of the own density are mixed.
-Whatever the table is, the mean is that of the definition: the density of the draw is divided out. The error is the spread between
-independent scramblings, half of which draw from laws of another share; a mean that few points carry is refused.
+Tokens are drawn from their own law, the relevant one from its own, mixed with wider ones so that one token of a sequence comes from
+these, on average. Whatever the draw is, the mean is that of the definition: the density of the draw is divided out. The error is
+the spread between independent scramblings; a mean that few points carry is refused. A bump that no point meets is outside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy  # hands out scipy.stats and scipy.interpolate, which take half a second to load, when a law is drawn from
+import scipy  # hands out scipy.stats, which takes half a second to load, when points are drawn
 from scipy.special import ndtri
 from sympy import Expr
 
@@ -23,11 +21,12 @@ from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import FOLDED, ConditionalMean
 from symslr.expression.scored import ScoredActivation
 from symslr.model.largest import IsLargest
-from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
+from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, x, xi, z, zeta
 from symslr.referee.arithmetic import Array, CannotReferee, Floats
 from symslr.referee.degree import degree_in
 from symslr.referee.hermite import few_points
+from symslr.referee.kinks import KINKED
 from symslr.referee.scope import Scope
 from symslr.referee.symmetry import symmetric
 from symslr.referee.work import METER
@@ -44,28 +43,8 @@ TABLE = 2049
 REACH = 42.0
 """A token on the whole line is sinh(s) with |s| up to this."""
 
-PLACES, PILOT = 384, 64
-"""Places along a token, as many again by the law at hand, and draws of the other tokens, from which a profile is made."""
-
-FIRST_PLACES, FIRST_PILOT = 8192, 8
-"""The same for the first look, which is to find what is narrow."""
-
-MOST_LOOKS = 10
-"""Looks along the tokens from one start."""
-
-MET = 0.15
-"""Share of effective points in a look from which on its profiles are near enough."""
-
-WIDE = 4.0
-"""How many times wider than the tokens' own law the other start is."""
-
-SHARES = (0.2, 0.4)
-"""Of a token's own density in the law it is drawn from, by turns."""
-
-FLATTER = (0.5, 0.35)
-"""Powers to which a profile is raised, by turns, for half of what is left: along a ridge of k tokens the product of k profiles
-falls k times as fast as the integrand, and no weight is bounded but by a profile to the power 1/k.
-"""
+WIDE = 2.0
+"""How many times wider than the tokens' own law the one beside it is."""
 
 FEWEST = 400
 """Effective points, of all scramblings together, that a mean takes: fewer may have missed where the mass is."""
@@ -84,7 +63,7 @@ class Sampler:
     Attributes:
         size: a power of two.
         seed: of the scrambling.
-        laws: expectation -> laws of its tokens, one list for each share; shared by the randomisations.
+        laws: expectation -> laws of its tokens; shared by the randomisations.
         used: whether anything was sampled.
         magnitude: the largest mean of an absolute integrand.
         effective: points that carry the mean, of the expectation that has the fewest.
@@ -92,7 +71,7 @@ class Sampler:
 
     size: int
     seed: int
-    laws: dict[Any, list[list[TokenLaw]]]
+    laws: dict[Any, list[TokenLaw]]
     used: bool = False
     magnitude: float = 0.0
     effective: float = float("inf")
@@ -110,61 +89,31 @@ def _sobol(dimension: int, size: int, seed: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class TokenLaw:
-    """A law from which one token is drawn, tabulated in s with x = x(s).
+    """A law from which one token is drawn: x = x(s), s with a density that is constant between the places of a table.
 
     Attributes:
         place: s -> x and dx/ds.
-        quantile: u -> s and ds/du, s increasing and smooth; the change of variables is exact whatever it is.
+        table: places s.
+        level: the probability below each of them.
     """
 
     place: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-    quantile: Callable[[np.ndarray], np.ndarray]
     table: np.ndarray
-    own: np.ndarray
+    level: np.ndarray
 
     @classmethod
-    def of(
-        cls,
-        place: Any,
-        table: np.ndarray,
-        own: np.ndarray,
-        profile: np.ndarray | None = None,
-        share: float = SHARES[0],
-        flatter: float = FLATTER[0],
-    ) -> TokenLaw:
-        """The law with density ``profile`` in s, mixed with the token's own density ``own``."""
-        density = own / np.trapezoid(own, table)
-        if profile is not None:
-            mass = np.trapezoid(profile, table)
-            if np.isfinite(mass) and mass > 0:
-                flat = np.where(profile > 0, (profile / profile.max()) ** flatter, 0.0)
-                shown = (profile / mass + flat / np.trapezoid(flat, table)) / 2
-                density = share * density + (1 - share) * shown
-        steps = np.diff(table) * (density[1:] + density[:-1]) / 2
-        level = np.concatenate([[0.0], np.cumsum(steps)])
-        level = level / level[-1]
-        first = max(int(np.argmax(level > CLIP / 100)) - 1, 0)
-        last = min(int(np.argmax(level >= 1 - CLIP / 100)) or len(level) - 1, len(level) - 1)
-        level, where = level[first : last + 1], table[first : last + 1]
-        rising = np.concatenate([[True], np.diff(level) > 1e-16])
-        curve = scipy.interpolate.PchipInterpolator(level[rising], where[rising], extrapolate=True)
-        slope = np.pad(curve.derivative().c, [(1, 0), (0, 0)])
-        both = scipy.interpolate.PPoly(np.stack([curve.c, slope], axis=-1), curve.x, extrapolate=True)
-        return cls(place, both, table, own)
+    def of(cls, place: Any, table: np.ndarray, density: np.ndarray) -> TokenLaw:
+        """The law with about this density in s, up to a factor."""
+        level = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
+        return cls(place, table, level / level[-1])
 
     def drawn(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """x, and dx/du: what the density at x is multiplied by."""
-        s, rate = self.along(u)
-        at, slope = self.place(s)
-        return at, slope * rate
-
-    def along(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """s, and ds/du; in the order of u, in which a place of the table is found beside the last one: five times as fast."""
         METER.add(PER_DRAW * len(u))
-        order = np.argsort(u)
-        found = np.empty((2, len(u)))
-        found[:, order] = self.quantile(u[order]).T
-        return found[0], found[1]
+        cell = np.searchsorted(self.level, u, side="right") - 1
+        rate = (self.table[1] - self.table[0]) / (self.level[cell + 1] - self.level[cell])
+        at, slope = self.place(self.table[cell] + (u - self.level[cell]) * rate)
+        return at, slope * rate
 
 
 def sampled(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int, sampler: Sampler) -> Array:
@@ -176,8 +125,8 @@ def sampled(self: Interpreter, node: SequenceExpectation, scope: Scope, length: 
     key = self.context(node, scope)
     if key not in sampler.laws:
         sampler.laws[key] = job.laws()
-    laws = sampler.laws[key][sampler.seed % len(SHARES)]
-    value, size, effective = job.mean(sampler.points(max(job.dimension, 1), MOST_POINTS // scope.size), laws)
+    points = sampler.points(max(job.dimension, 1), MOST_POINTS // scope.size)
+    value, size, effective = job.mean(points, sampler.laws[key])
     sampler.magnitude = max(sampler.magnitude, float(np.max(size)))
     sampler.effective = min(sampler.effective, effective)
     return value
@@ -201,20 +150,20 @@ class _Job:
         body, law = node.body, node.law
         scored = {s for sigma in body.atoms(ScoredActivation) for s in sigma.score.free_symbols}
         labels: list[Any] = [
-            (family.label, i)
+            family.label
             for family in (z, zeta, eta)
             if body.has(family) or family.label in scored
-            for i in range(length)
-        ] + ([(xi, 0)] if body.has(xi) else [])
-        symbols = {label for label, _ in labels} - scored
+            for _ in range(length)
+        ] + ([xi] if body.has(xi) else [])
+        symbols = set(labels) - scored
         try:
             polynomial = bool(symbols) and degree_in(body, symbols) <= 3
         except CannotReferee:
             polynomial = False
-        summed = tuple(label for label in labels if polynomial and label[0] in symbols)
+        summed = tuple(label for label in labels if polynomial and label in symbols)
         rule = few_points(reader.arithmetic, len(summed)) if summed else None
         needs = body.has(chi, IsLargest, *FOLDED, ConditionalMean) or law.weight.has(chi, IsLargest)
-        drawn = tuple(label for label in labels if label not in summed)
+        drawn = tuple(label for label in labels if label not in set(summed))
         return cls(reader, node, scope, length, length if needs else 0, drawn, summed, rule)
 
     @property
@@ -236,7 +185,7 @@ class _Job:
         for i, law in enumerate(laws):
             at, slope = law.drawn(points[:, i])
             columns.append(at)
-            weight = weight * slope * _density(self.reader, self.node.law.base, at, self.scope)
+            weight = weight * slope * _values(self.reader, self.node.law.base.density, at, self.scope)
         columns += [ndtri(points[:, self.tokens + i]) for i in range(len(self.drawn))]
         return columns, np.where(np.isfinite(weight), weight, 0.0)
 
@@ -244,30 +193,15 @@ class _Job:
         """Weight times body, summed over the rule of polynomials, averaged over positions; samples on the first axis."""
         depth = self.scope.depth
         on_axis = [column.reshape((-1,) + (1,) * (depth + 1)) for column in columns]
-        bound: dict[Any, Any] = {chi.label: on_axis[: self.tokens]}
+        bound = {chi.label: on_axis[: self.tokens]}
         named = list(zip(self.drawn, on_axis[self.tokens :]))
         size = 1
         if self.rule is not None:
             nodes = self.rule[0]
             size = len(nodes)
             named += [(label, nodes[:, i].reshape((-1,) + (1,) * depth)) for i, label in enumerate(self.summed)]
-        for (label, _), column in named:
-            if label == xi:
-                bound[xi] = column
-            else:
-                bound.setdefault(label, []).append(column)
-        inside = self.scope.bind(bound, 2, count * size)
-        alike = symmetric(self.node)
-        others = [symbol for symbol in OTHERS if symbol in self.reader.symbols(self.node.body)]
-        if others and not alike:
-            raise CannotReferee(f"{self.node} names tokens and is not symmetric in them")
-        positions = (1,) if alike else range(1, self.length + 1)
-        total: Array = 0.0
-        for position in positions:
-            rest = [other for other in range(1, self.length + 1) if other != position]
-            at = inside.with_integers({epsilon: position, **dict(zip(OTHERS, rest))})
-            total = total + self.reader.value(self.node.law.weight, at) * self.reader.value(self.node.body, at)
-        total = total / len(positions)
+        inside = self.scope.bind(bound | bound_to(named), 2, count * size)
+        total = over_positions(self.reader, self.node, inside, self.length)
         missing = depth + 2 - np.ndim(total)
         total = np.reshape(total, (1,) * missing + np.shape(total)) if missing > 0 else total
         if self.rule is None:
@@ -277,89 +211,51 @@ class _Job:
         weights = self.rule[1].reshape((-1,) + (1,) * depth)
         return (total * weights).sum(axis=1)
 
-    def laws(self) -> list[list[TokenLaw]]:
-        """Laws for the tokens, one list for each share of the own density."""
-        plain = _own_law(self.reader, self.node.law.base, self.scope)
-        if self.scope.depth or not self.tokens:
-            return [[plain] * self.tokens] * len(SHARES)
-        starts = [plain, _widened(plain)]
-        looks = [self._looked([start] * self.tokens, plain) for start in starts]
-        best = max(sharpness for _, sharpness in looks)
-        found = []
-        for share, flatter in zip(SHARES, FLATTER, strict=True):
-            # a start from which no points met the integrand tells nothing
-            kept = [profiles for profiles, sharpness in looks if sharpness >= best / 4]
-            laws = [
-                TokenLaw.of(
-                    plain.place,
-                    plain.table,
-                    plain.own,
-                    np.sum([_normed(profile, plain.table) for profile in each], axis=0),
-                    share,
-                    flatter,
-                )
-                for each in zip(*kept, strict=True)
-            ]
-            found.append(laws + [laws[-1]] * (self.tokens - len(laws)))
-        return found
+    def laws(self) -> list[TokenLaw]:
+        """Laws for the tokens."""
+        if not self.tokens:
+            return []
+        law = self.node.law
+        moved = law.relevant_factor if symmetric(self.node) else None
+        others = _law(self.reader, law.base, law.base.density, self.scope, 1 / self.tokens)
+        own = (
+            others
+            if moved is None
+            else _law(self.reader, law.base, law.base.density * moved, self.scope, 1 / self.tokens)
+        )
+        return [own] + [others] * (self.tokens - 1)
 
-    def _looked(self, laws: list[TokenLaw], plain: TokenLaw) -> tuple[list[np.ndarray], float]:
-        """Profiles along the tokens after as many looks as it takes, and the share of points that meet the integrand."""
-        special = min(1 + len(OTHERS), self.tokens) if symmetric(self.node) else self.tokens
-        best: tuple[list[np.ndarray], float] | None = None
-        for look in range(MOST_LOOKS):
-            pilot = PILOT if look else FIRST_PILOT
-            points = _sobol(max(self.dimension, 1), pilot, look)
-            columns, weight = self._columns(points, laws)
-            values = np.abs(self._integrand(columns, pilot)).ravel()
-            met = effective_points(np.broadcast_to(values, weight.shape) * weight) / pilot if look else 0.0
-            profiles = [self._profile(i, columns, points, laws, plain, look) for i in range(special)]
-            if best is None or met >= best[1]:
-                best = profiles, met
-            if met >= MET:
-                break
-            # a look that met nothing leaves a law as it is
-            found = [
-                TokenLaw.of(plain.place, plain.table, plain.own, profile) if np.any(profile > 0) else law
-                for law, profile in zip(laws, profiles)
-            ]
-            laws = found + [found[-1]] * (self.tokens - special)
-        assert best is not None
-        return best
 
-    def _profile(
-        self,
-        token: int,
-        columns: list[np.ndarray],
-        points: np.ndarray,
-        laws: list[TokenLaw],
-        plain: TokenLaw,
-        look: int,
-    ) -> np.ndarray:
-        """Mean of |weight x body| along one token, times its density, as a table in s."""
-        pilot = len(points)
-        inside = plain.table[plain.own / plain.own.max() > 1e-280]
-        s = np.linspace(inside[0], inside[-1], PLACES if look else FIRST_PLACES)
-        if look:
-            levels = (np.arange(PLACES) + 0.5) / PLACES
-            s = np.unique(np.concatenate([s, np.clip(laws[token].along(levels)[0], inside[0], inside[-1])]))
-        places, _ = plain.place(s)
-        weight = np.ones(pilot)
-        for i, other in enumerate(laws):
-            if i != token:
-                at, slope = other.drawn(points[:, i])
-                weight = weight * slope * _density(self.reader, self.node.law.base, at, self.scope)
-        spread = [np.tile(column, len(s)) for column in columns]
-        spread[token] = np.repeat(places, pilot)
-        values = np.abs(self._integrand(spread, pilot * len(s)))
-        values = np.broadcast_to(values, (pilot * len(s),)).reshape(len(s), pilot)
-        with np.errstate(all="ignore"):
-            along = np.where(np.isfinite(values), values, 0.0) @ np.where(np.isfinite(weight), weight, 0.0)
-            logarithm = np.log(np.maximum(along, 1e-300))
-            # a jump or a needle lies anywhere between two places
-            logarithm = np.maximum.reduce([logarithm, np.roll(logarithm, 1), np.roll(logarithm, -1)])
-            profile = np.exp(np.interp(plain.table, s, logarithm) + np.log(np.maximum(plain.own, 1e-300)))
-        return np.where(plain.own > 0, np.where(np.isfinite(profile), profile, 0.0), 0.0)
+def bound_to(named: Iterable[tuple[Any, Array]]) -> dict[Any, Any]:
+    """What values and noise are bound to: families to lists, in their order."""
+    bound: dict[Any, Any] = {}
+    for label, column in named:
+        if label == xi:
+            bound[xi] = column
+        else:
+            bound.setdefault(label, []).append(column)
+    return bound
+
+
+def over_positions(self: Interpreter, node: SequenceExpectation, inside: Scope, length: int) -> Array:
+    """(1/L) sum_e of weight times body, of a body only where the weight is not 0; at one position where all are alike.
+
+    Raises:
+        CannotReferee: where others are named and positions differ.
+    """
+    alike = length > 2 and symmetric(node)
+    if length > 2 and not alike and any(symbol in self.symbols(node.body) for symbol in OTHERS):
+        raise CannotReferee(f"{node} names tokens and is not symmetric in them")
+    positions = (1,) if alike else range(1, length + 1)
+    vanishes = node.law.weight.has(*KINKED)
+    total: Array = self.number(0)
+    for position in positions:
+        rest = [other for other in range(1, length + 1) if other != position]
+        at = inside.with_integers({epsilon: position, **dict(zip(OTHERS, rest))})
+        weight = self.value(node.law.weight, at)
+        term = weight * self.value(node.body, at)
+        total = total + (np.where(weight == 0, self.number(0), term) if vanishes else term)
+    return total / self.number(len(positions)) if len(positions) > 1 else total
 
 
 def effective_points(weights: Array) -> float:
@@ -371,32 +267,19 @@ def effective_points(weights: Array) -> float:
     return float(np.min(found))
 
 
-def _normed(profile: np.ndarray, table: np.ndarray) -> np.ndarray:
-    mass = np.trapezoid(profile, table)
-    return profile / mass if np.isfinite(mass) and mass > 0 else 0.0 * profile
-
-
-def _widened(law: TokenLaw) -> TokenLaw:
-    """A law with the logarithm of the density divided by WIDE**2."""
-    with np.errstate(all="ignore"):
-        _, slope = law.place(law.table)
-        density = np.where(law.own > 0, law.own / slope, 0.0)
-        wide = np.where(density > 0, (density / density.max()) ** (1 / WIDE**2) * slope, 0.0)
-    return TokenLaw.of(law.place, law.table, wide)
-
-
-def _density(self: Interpreter, law: ScalarLaw, at: np.ndarray, scope: Scope) -> np.ndarray:
-    if law == STANDARD_NORMAL:
-        return np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi)
+def _values(self: Interpreter, density: Expr, at: np.ndarray, scope: Scope) -> np.ndarray:
     axis = at.reshape((-1,) + (1,) * scope.depth)
-    found = np.asarray(self.value(law.density, scope.bind({x: axis}, 1, len(at))), dtype=float)
+    found = np.asarray(self.value(density, scope.bind({x: axis}, 1, len(at))), dtype=float)
     if found.size not in (1, len(at)):
         raise CannotReferee("the law of the tokens depends on a variable of integration")
     return np.broadcast_to(found.ravel(), at.shape)
 
 
-def _own_law(self: Interpreter, law: ScalarLaw, scope: Scope) -> TokenLaw:
-    """The token's own law, in a variable in which its support is the whole line."""
+def _law(self: Interpreter, law: ScalarLaw, density: Expr, scope: Scope, share: float) -> TokenLaw:
+    """The law with a density on the support of a token's, mixed with a ``share`` of a wider one.
+
+    It is tabulated in a variable in which the support is the whole line.
+    """
     low, high = (_end(self, end, scope) for end in law.support)
 
     def place(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -413,17 +296,23 @@ def _own_law(self: Interpreter, law: ScalarLaw, scope: Scope) -> TokenLaw:
     for _ in range(3):
         with np.errstate(all="ignore"):
             at, slope = place(table)
-            own = np.where(np.isfinite(at), _density(self, law, at, scope) * slope, 0.0)
+            own = np.where(np.isfinite(at), _values(self, density, at, scope) * slope, 0.0)
         own = np.where(np.isfinite(own) & (own > 0), own, 0.0)
         seen = np.nonzero(own > 1e-290 * own.max())[0]
         if len(seen) == 0:
-            raise CannotReferee(f"the density {law.density} vanishes wherever it was looked at")
+            raise CannotReferee(f"the density {density} vanishes wherever it was looked at")
         first, last = max(seen[0] - 1, 0), min(seen[-1] + 1, len(table) - 1)
         table = np.linspace(table[first], table[last], 2 * TABLE)
     with np.errstate(all="ignore"):
         at, slope = place(table)
-        own = _density(self, law, at, scope) * slope
-    return TokenLaw.of(place, table, np.where(np.isfinite(own) & (own > 0), own, 0.0))
+        height = _values(self, density, at, scope)
+        height = np.where(np.isfinite(height * slope) & (height > 0), height, 0.0)
+        own, wide = (
+            np.where(each > 0, each * slope, 0.0) for each in (height, (height / height.max()) ** (1 / WIDE**2))
+        )
+    return TokenLaw.of(
+        place, table, (1 - share) * own / np.trapezoid(own, table) + share * wide / np.trapezoid(wide, table)
+    )
 
 
 def _end(self: Interpreter, end: Expr, scope: Scope) -> float | None:

@@ -129,7 +129,7 @@ class Scan:
             values = np.abs(self.integrand([*self.given, *nodes[:-1], nodes[-1][part]]))
             beside = [*weights[:-1], weights[-1][part]]
             self._bounded_where_it_matters(values, beside)
-            values = _into(np.multiply, values, reduce(np.multiply, beside))
+            values = values * reduce(np.multiply, beside)
             marginals, highest = _largest(values, count, fixed)
             if not np.all(np.isfinite(highest)):
                 marginals, highest = _largest(np.where(np.isfinite(values), values, 0), count, fixed)
@@ -146,7 +146,7 @@ class Scan:
                 joined = slabs[i][0]
             else:
                 joined = np.concatenate(slabs[i]) if i == count - 1 else np.maximum.reduce(slabs[i])
-            relative = _into(np.divide, joined, scale).reshape(len(joined), -1).max(axis=1).astype(float)
+            relative = (joined / scale).reshape(len(joined), -1).max(axis=1).astype(float)
             result.append(np.split(relative, np.cumsum([len(s) for s in places])[:-1]))
         return result
 
@@ -171,27 +171,12 @@ class Scan:
         return nodes, weights
 
 
-def _into(operation: np.ufunc, values: Array, other: Array) -> Array:
-    """The operation, in the place of ``values`` where the result is like them: memory costs more than arithmetic here."""
-    alike = np.broadcast_shapes(np.shape(values), np.shape(other)) == np.shape(values) != ()
-    return operation(values, other, out=values if alike and values.dtype == np.asarray(other).dtype else None)
-
-
 def _largest(values: Array, count: int, fixed: int) -> tuple[list[Array], Array]:
     """For each of the axes the largest value over the others and over the fixed ones, and the largest of each row."""
     values = values.max(axis=tuple(range(count, count + fixed))) if fixed else values
-    marginals = _marginals(values, count)[::-1]
+    axes = range(count)
+    marginals = [values.max(axis=tuple(other for other in axes if other != own)) for own in reversed(axes)]
     return marginals, marginals[0].max(axis=0)
-
-
-def _marginals(values: Array, count: int) -> list[Array]:
-    """For each of the first axes the largest value over the others of them; the whole array is passed twice, however many."""
-    if count == 1:
-        return [values]
-    first = values
-    for _ in range(count - 1):
-        first = first.max(axis=1)
-    return [first, *_marginals(values.max(axis=0), count - 1)]
 
 
 def _kept(axis: list[Piece], points: list[list[float]], found: list[tuple[float, float] | None]) -> list[Stretch]:

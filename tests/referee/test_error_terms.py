@@ -1,8 +1,8 @@
 """Error terms that are tight somewhere: halve one, or drop it, and a number lies outside of its error.
 
 Each is held at a place where the true error is more than half of what is claimed. Not known to be tight anywhere, and so not
-tested here: DOUBT, MASS_ERROR, ROUNDED, UNSEEN, ROUNDING and SHARED of exponential sums, the tail of an infinite sum, the factor 10
-of a limit; of the evaluation the tails beyond a mesh (twice what a geometric sequence leaves, by design), LEAST_AMPLITUDE,
+tested here: DOUBT, MASS_ERROR, ROUNDED, UNSEEN, ROUNDING and SHARED of exponential sums, the factor 10 of
+a limit; of the evaluation the tails beyond a mesh (twice what a geometric sequence leaves, by design), LEAST_AMPLITUDE,
 geometric_error, alternating_error, running rounding, what panels hold of their Bernstein ellipses.
 """
 

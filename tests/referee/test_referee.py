@@ -164,6 +164,7 @@ def test_element_wise_activation() -> None:
         (chi[epsilon], {"epsilon": 1}, "outside of an expectation"),
         (LengthExpectation(L, Symbol("P_L")), {}, "no length law"),
         (Integral(u, (u, 0, oo)), {}, "diverges"),
+        (Sum(nu**k, (k, 1, oo)), {"nu": Rational(1, 2)}, "expected finite limits"),
     ],
 )  # fmt: skip
 def test_refusals_name_the_reason(expr: Expr, values: dict, reason: str) -> None:

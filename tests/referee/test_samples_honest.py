@@ -48,23 +48,18 @@ def near(token: Expr, place: int, sharp: int) -> Expr:
 ROWS = [
     ("an error of e^-20", error, {"L": 4, "nu": 80}, None),
     ("an error of e^-39", of_another, {"L": 3, "nu": 150}, None),
-    ("an error of e^-39, the other way", error, {"L": 3, "nu": 150}, None),
-    ("nine tokens at strong signal", error, {"L": 9, "nu": 60}, None),
     ("a moderate signal", error, {"L": 5, "nu": 2}, None),
     ("two near ties", SequenceExpectation(1 - Posterior(epsilon, maximum), maximum), {"L": 5, "nu": 4}, None),
     ("a tail of 1e-9", mean(Heaviside(key - 6)), {"L": 5}, tail(6)),
-    ("two tails at once", mean(Heaviside(key - 4) * Heaviside(other - 4)), {"L": 4}, tail(4) ** 2),
     ("three tails at once", mean(Heaviside(key - 3) * Heaviside(other - 3) * Heaviside(third - 3)), {"L": 4}, tail(3) ** 3),
     ("a needle far out", mean(near(key, 5, 500)), {"L": 4}, bump(5, 1 / sqrt(1000))),
     ("a needle near by", mean(near(key, 1, 50_000)), {"L": 4}, bump(1, 1 / sqrt(100_000))),
-    ("two needles", mean(near(key, 4, 200) + near(other, -4, 200)), {"L": 5}, 2 * bump(4, 1 / 20)),
     ("needles of two sizes", mean(near(key, 4, 2) + 10**4 * near(other, -6, 200)), {"L": 4},
      bump(4, 1 / 2) + 10**4 * bump(6, 1 / 20)),
     ("a ridge", mean(exp_(-200 * (key - other) ** 2)), {"L": 4}, 1 / sqrt(801)),
     ("a ridge far out", mean(exp_(-200 * (key - other) ** 2 - 50 * (key + other - 12) ** 2)), {"L": 4},
      1 / sqrt(801) / sqrt(201) * exp(-(144) * 50 / 201)),
     ("a cross of ridges", mean(exp_(-100 * (key - other) ** 2) + exp_(-100 * (key + other) ** 2)), {"L": 4}, 2 / sqrt(401)),
-    ("a heavy exponential", mean(exp_(6 * key)), {"L": 4}, exp(18)),
     ("a heavy exponential of all", mean(exp_(2 * Sum(chi[l], (l, 1, L)))), {"L": 6}, exp(12)),
     ("a spike beside a smooth body", mean(1 + 10**6 * near(key, 5, 5000)), {"L": 4}, 1 + 10**6 * bump(5, 0.01)),
     ("a shell", mean(exp_(-20 * (Sum(chi[l] ** 2, (l, 1, L)) - 40) ** 2)), {"L": 4}, None),
@@ -72,11 +67,21 @@ ROWS = [
 
 WORK = SECOND // 2
 """Of processor time: what is claimed after more points is no bolder."""
-_ = scipy.stats.qmc, scipy.interpolate
+_ = scipy.stats.qmc
 """Loaded here: the first number would spend its half second on that."""
 
-REFUSED = {"three tails at once", "a shell"}
-"""Of which no look along one token at a time finds the mass."""
+REFUSED = {
+    *(
+        "an error of e^-20",
+        "an error of e^-39",
+        "a tail of 1e-9",
+        "three tails at once",
+        "a needle far out",
+        "a ridge far out",
+    ),
+    *("a heavy exponential of all", "a shell"),
+}
+"""Of which few points find the mass."""
 
 
 def true_value(expr: Expr, values: dict, number: float | None) -> float:
@@ -100,7 +105,7 @@ def test_a_claimed_error_covers_the_true_one(row: tuple, monkeypatch: pytest.Mon
     number = true_value(expr, values, number)
     read = sys.modules["symslr.referee.referee"]._evaluate
     definitions = sys.modules["symslr.referee.definitions"]
-    for name in ("by_exponentials", "polynomial_mean", "separated"):
+    for name in ("by_exponentials", "polynomial_mean", "by_tokens"):
         monkeypatch.setattr(definitions, name, lambda *arguments: None)
     if row[0] in REFUSED:
         with pytest.raises(CannotReferee, match="points carry the mean"), METER.within(WORK):
