@@ -273,15 +273,17 @@ class Quantity:
             return ZERO if sign == "*" else left if right == ZERO else right
         made, slope = OPERATIONS[sign]
         names = left.parameters | right.parameters
+        tasks = [own for own in dict.fromkeys((left.task, right.task)) if own is not None]
 
         def part(own: Quantity, values: dict[Any, Any], wanted: Wanted) -> Any:
             fixed = FIXED - names if own.task is not None else set()
             given = {name: one for name, one in values.items() if name in own.parameters | fixed}
-            known = own.expr.subs(given) if own.answer is None and own.task is None and own.expr is not None else None
-            is_number = known is not None and known.is_Rational
-            return (
-                Fraction(int(known.p), int(known.q)) if known is not None and is_number else own._value(given, wanted)
-            )
+            if own.answer is None and own.task is None:
+                expr = own._sympy_()
+                known = expr.subs({s: exact(given[str(s)], str(s)) for s in expr.free_symbols if str(s) in given})
+                if known.is_Rational:
+                    return Fraction(int(known.p), int(known.q))
+            return own._value(given, wanted)
 
         def answer(values: dict[Any, Any], wanted: Wanted) -> Value:
             if unknown := sorted(values.keys() - names - FIXED):
@@ -300,7 +302,7 @@ class Quantity:
             answer,
             names,
             cited=tuple(dict.fromkeys((*left.sources, *right.sources))),
-            task=self.task or other.task,
+            task=tasks.pop() if len(tasks) == 1 else None,
             has_proofs=left.has_proofs and right.has_proofs,
             slope=differentiated,
         )

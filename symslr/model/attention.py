@@ -71,7 +71,7 @@ class Attention:
     Args:
         kernel: kappa, an expression in ``x`` and possibly free parameters of its own (the shift c of erf); a selection,
             "sparsemax", "entmax" or "top(k)"; or the name of one of ``NAMED``, with all that belongs to it.
-        normaliser: ``"sum"`` or ``None`` (element-wise).
+        normaliser: ``"sum"``, or ``None`` or ``"none"`` (element-wise).
         offset: o >= 0 in the normaliser; 1 makes softmax into softmax-1. "free" is the best one, by a free bias beside 1.
         name: what the kernel is called in print.
         bounds: the free parameters of the kernel over which risks are minimised, and for each the interval in which a
@@ -116,8 +116,10 @@ class Attention:
                 raise ValueError(f"bias: found {self.bias} together with a free offset; expected one of them")
             object.__setattr__(self, "bias", "free")
         object.__setattr__(self, "offset", S.One if self.offset == "free" else exact(self.offset, "offset"))
+        if self.normaliser == "none":  # as on the command line
+            object.__setattr__(self, "normaliser", None)
         if self.normaliser not in ("sum", None):
-            raise ValueError(f"normaliser: found {self.normaliser!r}; expected 'sum' or None (element-wise)")
+            raise ValueError(f"normaliser: found {self.normaliser!r}; expected 'sum' or 'none' (element-wise)")
         object.__setattr__(self, "tokens", tuple(exact(end, "tokens") for end in self.tokens))
         check_parameters(self.offset, "offset")
         if self.offset.is_negative or self.offset.is_finite is False:

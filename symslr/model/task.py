@@ -21,6 +21,7 @@ from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import Delta, L, chi, epsilon, l, x
 from symslr.model.symbols import nu as signal_strength
+from symslr.model.text_numbers import read_length
 
 CHECKED_POSITIONS = 1000
 """So many first positions are looked at for a prior that is not positive, or a coin that is no probability."""
@@ -373,6 +374,8 @@ def _put_in(part: Any, values: Mapping[Expr, Expr]) -> Any:
 def _length(value: object) -> Expr | LengthLaw:
     if isinstance(value, LengthLaw):
         return value
+    if isinstance(value, str) and ":" in value:
+        value = dict(read_length(value))  # type: ignore[arg-type]
     if isinstance(value, Mapping):
         return LengthLaw(value)
     length = exact(value, "length")

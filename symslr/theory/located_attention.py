@@ -27,7 +27,7 @@ INDICES = tuple(Symbol(name, integer=True, positive=True) for name in ("m", "n",
 """What the positions that are summed over are called."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OptimalAttention:
     """E[y | X] = sum_l a_l z_l.
 
@@ -45,7 +45,7 @@ class OptimalAttention:
     where: tuple[str, ...]
     sources: ClassVar[tuple[str, ...]] = ("duranthon2025, Sec. 4",)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         from symslr.algebra.derivation import as_text
 
         return f"a[l] = {as_text(self.weight)}"

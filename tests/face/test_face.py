@@ -186,6 +186,8 @@ def test_a_scale_is_a_formula_of_the_values() -> None:
 def test_an_attention_by_its_name() -> None:
     for name in ("softmax", "softmax1", "linear", "erf", "softplus"):
         assert s.Attention(name) == getattr(s, name)
+    assert s.Attention("exp(x)", "none") == s.Attention("exp(x)", None)
+    assert repr(s.optimal_attention(LOCATED["prior"])).startswith("a[l] = ")
     assert s.Attention("softmax", offset=1).kernel == s.softmax.kernel
     by_formula = s.least_risk(SPIKED, 1 + x**2)(nu=2)
     assert float(by_formula) == float(s.least_risk(SPIKED, "1 + x**2")(nu=2))
@@ -231,6 +233,8 @@ def test_a_random_length_has_its_risk_and_prints_its_mean() -> None:
             [s.bayes_risk(make(length=n, noise=0))(nu=2) for n in (2, 3)],
         )
         assert float(random) == pytest.approx(float(parts[0] / 3 + parts[1] * 2 / 3), abs=1e-12)
+    said = s.bayes_risk(s.SpikedSLR(length="2:1/3,3:2/3", noise=0))
+    assert said == s.bayes_risk(s.SpikedSLR(length=lengths, noise=0))
     assert "E}_{L}" in s.bayes_risk(s.SpikedSLR(length=lengths, noise=0)).latex()
 
 

@@ -80,6 +80,7 @@ def test_parameters_that_a_derivative_has_lost_are_heard() -> None:
     assert float(open_noise.diff("nu")(length=3, nu=2, noise=0.5)) == pytest.approx(float(BAYES.diff("nu")(nu=2)))
     gap = open_noise - other
     assert float(gap(length=3, nu=2, noise=0)) == pytest.approx(float(BAYES(nu=2) - other(nu=2)))
+    assert float((other - open_noise)(length=3, nu=2, noise=0)) == -float(gap(length=3, nu=2, noise=0))
     assert float(open_noise.limit("nu", "oo")(length=3, noise=0)) == 0
 
 
@@ -92,6 +93,9 @@ def test_second_derivatives_and_powers() -> None:
 
 def test_numbers_and_values_beside_a_quantity() -> None:
     """A number takes no proof away; a value counts with its error."""
+    assert (nu * BAYES)(nu="1/3", digits=20).kind is Kind.CERTIFIED
+    with pytest.raises(ValueError, match="only names, numbers"):
+        (nu * BAYES)(nu="__import__('os')")
     assert (1 - BAYES)(nu=2, digits=20).kind is (-BAYES)(nu=2, digits=20).kind is Kind.CERTIFIED
     mine = s.measured(0.36, 0.002)
     assert (BAYES - mine)(nu=2).error == (BAYES(nu=2) - mine).error
