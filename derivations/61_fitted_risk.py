@@ -27,7 +27,7 @@ from symslr.theory.finite_sample import (
 from symslr.theory.finite_sample_energy import CHANNELS, KEY, VALUE
 
 SOURCE = "duranthon2025, Result 5.1"
-OWN = "symslr, worked out by hand"
+OWN = "symslr, own statement"
 RANGES = {
     **{t.m: (Rational(1, 10), Rational(2, 5)) for t in CHANNELS},
     **{t.q: (Rational(13, 10), 2) for t in CHANNELS},

@@ -36,7 +36,7 @@ from symslr.theory.sequence import (
 )
 
 SOURCE = "duranthon2025, Sec. 5"
-OWN = "symslr, worked out by hand"
+OWN = "symslr, own statement"
 RANGES = {
     OVERLAP: (Rational(1, 4), Rational(3, 4)),
     MEAN: (-1, 1),

@@ -18,7 +18,7 @@ from symslr.theory.finite_sample_energy import (
 )
 from symslr.theory.finite_sample_saddle import PAIRS, response_chain, ridge_chain, saddle_chain
 
-SOURCE = "symslr, worked out by hand"
+SOURCE = "symslr, own statement"
 s = FIELDS[1]
 RANGES = {
     L: [1, 2],

@@ -14,7 +14,7 @@ from mpmath import mpf, workdps
 from sympy import Expr, Rational
 
 from symslr.cli import main
-from symslr.evaluation.separation import NeuronLaw, widths
+from symslr.evaluation.separation import NeuronLaw, report
 from symslr.evaluation.separation.widths import as_text, hoeffding_bound, sufficient_widths
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, power_kernel, separation, taylor_kernel
 
@@ -174,7 +174,7 @@ def test_probabilities_are_printed_where_no_width_is_found(monkeypatch: pytest.M
     def out_of_time(*_: object) -> None:
         raise ValueError("no answer")
 
-    monkeypatch.setattr(widths, "sufficient_widths", out_of_time)
+    monkeypatch.setattr(report, "sufficient_widths", out_of_time)
     asked = "separation --n 128 --d 66 --t 2 --a0 .05 --a1 1.1 --b .1 --c .9 --m 24 --delta .01"
     for extra in ("", " --json"):
         with pytest.raises(SystemExit):
