@@ -50,20 +50,25 @@ def end_after(seconds: float, instead: str) -> None:
 @contextmanager
 def processor_time(seconds: float) -> Iterator[None]:
     """Raises ``OutOfTime`` inside once so many seconds are used, and at its end where code inside has caught it."""
-    met = []
+    met, collecting = [], []
+
+    def note(phase: str, _: object) -> None:
+        collecting[:] = [True] if phase == "start" else []
 
     def stop(_: int, frame: FrameType | None) -> None:
         met.append(True)
-        if not {caller.f_code for caller, _ in traceback.walk_stack(frame)} & {
-            getattr(f, "__code__", None) for f in gc.callbacks
-        }:
-            raise OutOfTime  # in a call of the garbage collector Python would print it and go on; the timer comes again
+        # in what the garbage collector calls Python would print the exception and go on; the timer comes again
+        called = {getattr(call, "__code__", None) for call in gc.callbacks}
+        if not collecting and not any(caller.f_code in called for caller, _ in traceback.walk_stack(frame)):
+            raise OutOfTime
 
+    gc.callbacks.insert(0, note)
     _begin(seconds, stop)
     try:
         yield
     finally:
         end_never()
+        gc.callbacks.remove(note)
     if met:
         raise OutOfTime
 
