@@ -50,7 +50,8 @@ def end_after(seconds: float, instead: str) -> None:
 @contextmanager
 def processor_time(seconds: float) -> Iterator[None]:
     """Raises ``OutOfTime`` inside once so many seconds are used, and at its end where code inside has caught it."""
-    met, collecting = [], []
+    met: list[bool] = []
+    collecting: list[bool] = []
 
     def note(phase: str, _: object) -> None:
         collecting[:] = [True] if phase == "start" else []
