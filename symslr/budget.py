@@ -49,7 +49,10 @@ def end_after(seconds: float, instead: str) -> None:
 
 @contextmanager
 def processor_time(seconds: float) -> Iterator[None]:
-    """Raises ``OutOfTime`` inside once so many seconds are used, and at its end where code inside has caught it."""
+    """Raises ``OutOfTime`` inside once so many seconds are used, and at its end where code inside has caught it.
+
+    Not in what the garbage collector calls, where Python would print it and go on: half a second later.
+    """
     met: list[bool] = []
     collecting: list[bool] = []
 
@@ -58,7 +61,6 @@ def processor_time(seconds: float) -> Iterator[None]:
 
     def stop(_: int, frame: FrameType | None) -> None:
         met.append(True)
-        # in what the garbage collector calls Python would print the exception and go on; the timer comes again
         called = {getattr(call, "__code__", None) for call in gc.callbacks}
         if not collecting and not any(caller.f_code in called for caller, _ in traceback.walk_stack(frame)):
             raise OutOfTime
